@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/net/bridges.h"
+
+#include "broker/base/alloc.h"
+#include "broker/base/clock.h"
+#include "broker/net/address.h"
+
+#include <dirent.h>
+#include <ifaddrs.h>
+#include <stdio.h>
+#include <string.h>
+
+#define REREAD_MS 1000
+/* More interfaces addresses than any host of ours has; the rest is not trusted. */
+#define MAX_ADDRESSES 4096
+
+struct bridges {
+	const struct clock *clock;
+	int64_t read_ms;
+	bool read;
+	struct cidr *networks;
+	size_t network_count;
+	struct address *own;
+	size_t own_count;
+};
+
+struct bridges *bridges_new(const struct clock *clock)
+{
+	struct bridges *const bridges = xcalloc(1, sizeof(*bridges));
+
+	bridges->clock = clock;
+	return bridges;
+}
+
+static void forget(struct bridges *bridges)
+{
+	free(bridges->networks);
+	free(bridges->own);
+	bridges->networks = NULL;
+	bridges->network_count = 0;
+	bridges->own = NULL;
+	bridges->own_count = 0;
+}
+
+void bridges_free(struct bridges *bridges)
+{
+	if (!bridges)
+		return;
+	forget(bridges);
+	free(bridges);
+}
+
+/* A device directory behind a port means hardware: the network reaches beyond this host. */
+static bool is_physical(const char *port)
+{
+	char path[512];
+
+	(void)snprintf(path, sizeof(path), "/sys/class/net/%.200s/device", port);
+	return access(path, F_OK) == 0;
+}
+
+/* True for a bridge all of whose ports are virtual. */
+static bool is_inner_bridge(const char *interface)
+{
+	char path[512];
+	bool inner = true;
+
+	(void)snprintf(path, sizeof(path), "/sys/class/net/%.200s/brif", interface);
+	DIR *const ports = opendir(path);
+	if (!ports)
+		return false;
+	for (const struct dirent *port = readdir(ports); port; port = readdir(ports))
+		if (port->d_name[0] != '.' && is_physical(port->d_name))
+			inner = false;
+	(void)closedir(ports);
+	return inner;
+}
+
+static unsigned prefix_bits(const struct sockaddr *mask)
+{
+	const unsigned char *bytes;
+	size_t len;
+	unsigned bits = 0;
+
+	if (mask->sa_family == AF_INET) {
+		bytes = (const unsigned char *)&((const struct sockaddr_in *)(const void *)mask)
+				->sin_addr;
+		len = 4;
+	} else {
+		bytes = (const unsigned char *)&((const struct sockaddr_in6 *)(const void *)mask)
+				->sin6_addr;
+		len = 16;
+	}
+	for (size_t i = 0; i < len; i++)
+		bits += (unsigned)__builtin_popcount(bytes[i]);
+	return bits;
+}
+
+static void add_network(struct bridges *bridges, const struct address *address,
+			const struct sockaddr *mask)
+{
+	bridges->networks = xreallocarray(bridges->networks, bridges->network_count + 1,
+					  sizeof(*bridges->networks));
+	cidr_of(&bridges->networks[bridges->network_count++], address, prefix_bits(mask));
+}
+
+static socklen_t size_of(const struct sockaddr *sa)
+{
+	return sa->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+}
+
+static void reread(struct bridges *bridges)
+{
+	struct ifaddrs *all;
+
+	forget(bridges);
+	if (getifaddrs(&all))
+		return;
+	for (const struct ifaddrs *i = all; i && bridges->own_count < MAX_ADDRESSES;
+	     i = i->ifa_next) {
+		struct address address;
+		if (!i->ifa_addr || !i->ifa_netmask ||
+		    address_from_sockaddr(&address, i->ifa_addr, size_of(i->ifa_addr)))
+			continue;
+		bridges->own =
+			xreallocarray(bridges->own, bridges->own_count + 1, sizeof(*bridges->own));
+		bridges->own[bridges->own_count++] = address;
+		if (is_inner_bridge(i->ifa_name))
+			add_network(bridges, &address, i->ifa_netmask);
+	}
+	freeifaddrs(all);
+}
+
+bool bridges_contain(struct bridges *bridges, const struct address *address)
+{
+	const int64_t now_ms = clock_boot_ms(bridges->clock);
+
+	if (!bridges->read || now_ms - bridges->read_ms >= REREAD_MS) {
+		bridges->read = true;
+		bridges->read_ms = now_ms;
+		reread(bridges);
+	}
+	for (size_t i = 0; i < bridges->own_count; i++)
+		if (address_same_ip(&bridges->own[i], address))
+			return false;
+	for (size_t i = 0; i < bridges->network_count; i++)
+		if (cidr_contains(&bridges->networks[i], address))
+			return true;
+	return false;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/net/http_connection.h"
+
+#include "broker/base/alloc.h"
+#include "broker/base/err.h"
+#include "broker/net/loop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+/* How long accepting rests where the machine has nothing left to accept with. */
+#define PAUSE_MS 100
+/* What the kernel may keep of an answer that nobody acknowledges. */
+#define UNACKED_TIMEOUT_MS 10000
+
+static void on_ready(void *ctx, int fd, uint32_t events)
+{
+	(void)fd;
+	(void)events;
+	(void)http_listener_accept(ctx);
+}
+
+int http_listener_new(struct http_server *server, int takes_fd, const struct address *local,
+		      size_t max_connections, struct http_listener **out, struct err *err)
+{
+	struct http_listener *const listener = xcalloc(1, sizeof(*listener));
+
+	listener->server = server;
+	listener->fd = takes_fd;
+	listener->max_connections = max_connections;
+	list_init(&listener->connections);
+	if (local) {
+		listener->local = *local;
+		listener->has_local = true;
+	}
+	listener->source =
+		loop_add_io(server->loop, takes_fd, EPOLLIN, server->priority, on_ready, listener);
+	if (!listener->source) {
+		(void)err_set_errno(err, errno, "watching a listening socket");
+		close(takes_fd);
+		free(listener);
+		return -1;
+	}
+	list_append(&server->listeners, &listener->link);
+	*out = listener;
+	return 0;
+}
+
+void http_listener_set_handler(struct http_listener *listener, const struct http_handler *handler,
+			       void *ctx)
+{
+	listener->handler = handler;
+	listener->handler_ctx = ctx;
+}
+
+void http_listener_set_max_connections(struct http_listener *listener, size_t max_connections)
+{
+	listener->max_connections = max_connections;
+}
+
+void http_listener_release(struct http_listener *listener)
+{
+	listener->count--;
+	if (!listener->server && !listener->count)
+		free(listener);
+}
+
+void http_listener_dismiss(struct http_listener *listener)
+{
+	list_for_each(link, &listener->connections) {
+		struct http_connection *const connection =
+			CONTAINER_OF(link, struct http_connection, link);
+		if (connection->phase == HTTP_PHASE_WAITING)
+			listener->handler->closing(listener->handler_ctx, connection->request);
+		else if (connection->phase != HTTP_PHASE_WRITING)
+			http_connection_cut(connection);
+	}
+}
+
+void http_listener_close(struct http_listener *listener)
+{
+	if (!listener)
+		return;
+	struct http_server *const server = listener->server;
+
+	loop_source_free(listener->source);
+	close(listener->fd);
+	timer_stop(loop_timers(server->loop), &listener->pause);
+	list_remove(&listener->link);
+	http_listener_dismiss(listener);
+	listener->server = NULL;
+	if (!listener->count)
+		free(listener);
+}
+
+static void on_pause_over(struct timer *timer)
+{
+	struct http_listener *const listener = CONTAINER_OF(timer, struct http_listener, pause);
+
+	loop_io_set_enabled(listener->source, true);
+}
+
+static bool is_exhausted(int errnum)
+{
+	return errnum == EMFILE || errnum == ENFILE || errnum == ENOBUFS || errnum == ENOMEM;
+}
+
+/*
+ * Out of descriptors a level-triggered socket would spin: the reserve is given up to refuse one client,
+ * then accepting rests a moment.
+ */
+static void refuse_one(struct http_listener *listener)
+{
+	struct http_server *const server = listener->server;
+
+	if (server->reserve_fd >= 0) {
+		close(TAKE_FD(server->reserve_fd));
+		AUTO_CLOSE const int fd =
+			accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0)
+			http_connection_send_refusal(server, fd, 503);
+	}
+	server->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	loop_io_set_enabled(listener->source, false);
+	timer_set_after(loop_timers(server->loop), &listener->pause, PAUSE_MS, on_pause_over);
+}
+
+static void note_peer(struct http_connection *connection)
+{
+	const int unacked_ms = UNACKED_TIMEOUT_MS;
+	const struct http_listener *const listener = connection->listener;
+	struct sockaddr_storage sa;
+	socklen_t sa_len = sizeof(sa);
+	struct address local;
+	struct ucred ucred;
+	socklen_t len = sizeof(ucred);
+
+	if (!listener->has_local) {
+		if (!getsockopt(connection->fd, SOL_SOCKET, SO_PEERCRED, &ucred, &len)) {
+			connection->peer_uid = ucred.uid;
+			connection->peer_pid = ucred.pid;
+		}
+		return;
+	}
+	(void)setsockopt(connection->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacked_ms,
+			 sizeof(unacked_ms));
+	local = listener->local;
+	if (address_is_wildcard(&local) &&
+	    (getsockname(connection->fd, (struct sockaddr *)&sa, &sa_len) ||
+	     address_from_sockaddr(&local, (const struct sockaddr *)&sa, sa_len)))
+		local = listener->local;
+	(void)address_format_ip(&local, connection->local_ip);
+}
+
+static void take(struct http_listener *listener, int fd, const struct address *peer)
+{
+	struct http_server *const server = listener->server;
+
+	if (listener->count >= listener->max_connections ||
+	    server->connections >= server->max_connections) {
+		if (listener->handler->limit)
+			listener->handler->limit(listener->handler_ctx, HTTP_LIMIT_CONNECTIONS,
+						 peer);
+		http_connection_send_refusal(server, fd, 503);
+		close(fd);
+		return;
+	}
+	struct http_connection *const connection = http_connection_new(listener, fd, peer);
+	note_peer(connection);
+	if (!http_server_adopt(server, connection)) {
+		http_connection_free(connection);
+		return;
+	}
+	list_append(&listener->connections, &connection->link);
+	listener->count++;
+	http_connection_set_phase(connection, HTTP_PHASE_READING);
+}
+
+bool http_listener_accept(struct http_listener *listener)
+{
+	struct http_server *const server = listener->server;
+
+	bool more = true;
+
+	for (int i = 0; more && i < HTTP_ACCEPT_BATCH; i++) {
+		struct sockaddr_storage sa = {0};
+		socklen_t len = sizeof(sa);
+		struct address peer = {0};
+		const int fd = accept4(listener->fd, (struct sockaddr *)&sa, &len,
+				       SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd < 0) {
+			if (is_exhausted(errno))
+				refuse_one(listener);
+			more = false;
+			continue;
+		}
+		if (listener->has_local &&
+		    address_from_sockaddr(&peer, (const struct sockaddr *)&sa, len)) {
+			close(fd);
+			continue;
+		}
+		take(listener, fd, &peer);
+	}
+	http_server_more(server);
+	return more;
+}

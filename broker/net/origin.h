@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The part of a URL that names a server: "https://HOST" or "https://HOST:PORT", http likewise.
+ */
+#pragma once
+
+#include "broker/base/compiler.h"
+
+#include <stdbool.h>
+
+/*
+ * Checks that a URL is an origin and nothing more; one slash at the end is tolerated. *out is the
+ * caller's, without that slash. -1 where it is not; *reason then says what it holds that it may not,
+ * or is NULL where there is no more to say.
+ */
+NODISCARD int origin_parse(const char *url, char **out, const char **reason);
+
+/* HOST or HOST:PORT: a name, an IPv4 address, or an IPv6 address in brackets; the port from 1. */
+bool text_is_host_port(const char *text);
+
+/* Of a parsed origin. */
+bool origin_is_plain(const char *origin);
+/* True for localhost and the literal loopback addresses; no resolver is asked. */
+bool origin_is_loopback(const char *origin);
