@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who the broker is: a source credential of the bastion. One file a kind behind one table; the rest of
+ * the broker sees this interface only.
+ */
+#pragma once
+
+#include "broker/base/compiler.h"
+#include "broker/google/failure.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct clock;
+struct credential;
+struct credential_call;
+struct err;
+struct http_client;
+struct secret;
+struct timer_queue;
+
+struct credential_options {
+	const char *type; /* a name of the table: "adc", "file", "offline" */
+	const char *file; /* for "file" */
+	/* Of the environment, for "adc"; NULL where unset. */
+	const char *env_credentials_file; /* GOOGLE_APPLICATION_CREDENTIALS */
+	const char *env_cloudsdk_config;  /* CLOUDSDK_CONFIG */
+	const char *env_home;		  /* HOME */
+	const char *universe_domain;
+	const char *oauth2_endpoint; /* scheme, host and port */
+	struct http_client *client;
+	struct timer_queue *timers; /* and its clock */
+};
+
+/* What the status page may say of it. */
+struct credential_info {
+	const char *type;	       /* "authorized_user", "service_account", "offline" */
+	const char *principal;	       /* e-mail address where the file says it, else "" */
+	const char *path;	       /* of the file, else "" */
+	int64_t token_expires_wall_ms; /* of the cached access token; 0: none is held */
+};
+
+/* Exactly one of token and failure is not NULL; both borrowed for the time of the callback. */
+typedef void credential_done(void *ctx, struct secret *token, const struct failure *failure);
+
+/*
+ * Finds and reads the source; Google is not asked. Errors name the file, the field and the repair. The
+ * options' strings are copied as far as needed.
+ */
+NODISCARD int credential_open(const struct credential_options *options, struct credential **out,
+			      struct err *err);
+/* No call may be under way. NULL is fine. */
+void credential_free(struct credential *credential);
+
+void credential_info(const struct credential *credential, struct credential_info *info);
+
+/* True where both come from the same content: nothing kept about one is lost for the other. */
+bool credential_equal(const struct credential *a, const struct credential *b);
+
+/* True for tokens made on the spot that no API accepts: nothing is asked of Google then. */
+bool credential_is_offline(const struct credential *credential);
+
+/*
+ * An access token of the source itself, good for calling generateAccessToken (for "offline": the token
+ * to hand out). From the cache while its own expiry allows, with one refresh in flight however many ask.
+ * `done` is called once, never before this returns.
+ */
+NODISCARD struct credential_call *credential_get_token(struct credential *credential,
+						       credential_done *done, void *ctx);
+/* Ends it without the callback. NULL is fine. */
+void credential_call_cancel(struct credential_call *call);
+
+/* A server refused the cached access token: the next call gets a new one. */
+void credential_drop_token(struct credential *credential);
+
+/* Our wall clock minus Google's, as last seen: assertions are corrected by it. */
+void credential_set_skew(struct credential *credential, int64_t skew_s);

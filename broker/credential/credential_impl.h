@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a source kind is made of. For the files of this folder only: each kind embeds struct credential
+ * as its first member and brings the operations; the cache, the waiters and the calls are common.
+ */
+#pragma once
+
+#include "broker/base/compiler.h"
+#include "broker/base/list.h"
+#include "broker/credential/credential.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A kind has exactly one of make and refresh. */
+struct credential_ops {
+	const char *type; /* what the status page calls it */
+	bool offline;
+	/* A new token for each call, made on the spot. */
+	int (*make)(struct credential *credential, struct secret **out, struct failure *failure);
+	/* Asks for a token; ends, later, with one credential_publish(). */
+	void (*refresh)(struct credential *credential);
+	/* Ends a refresh under way without credential_publish(); frees all that is the kind's own. */
+	void (*free)(struct credential *credential);
+};
+
+struct credential {
+	const struct credential_ops *ops;
+	struct http_client *client;
+	struct timer_queue *timers;
+	char *principal;	/* "" where the file does not say it */
+	char *path;		/* of the file, else "" */
+	struct secret *content; /* of the file; NULL without one */
+	int64_t skew_s;
+
+	struct secret *token; /* the cached one, or NULL */
+	int64_t expires_boot_ms;
+	int64_t expires_wall_ms;
+	int64_t margin_ms;
+	struct list waiters; /* of struct credential_call */
+	bool refreshing;
+	int64_t sent_boot_ms; /* when the refresh under way began */
+	int64_t sent_wall_ms;
+};
+
+/* What a refresh brought. */
+struct credential_refreshed {
+	struct secret *token;	       /* borrowed; NULL where it failed */
+	int64_t life_s;		       /* from its start; 0: not to be cached */
+	const struct failure *failure; /* NULL where there is a token */
+};
+
+/* Sets the common part of a new kind up. */
+void credential_init(struct credential *credential, const struct credential_ops *ops,
+		     const struct credential_options *options);
+
+/*
+ * The end of a refresh: fills the cache and tells whoever waits. The credential may be gone afterwards;
+ * the caller must not use it any more.
+ */
+void credential_publish(struct credential *credential,
+			const struct credential_refreshed *refreshed);
+
+/* A credential file that was read, while a kind is made of it. */
+struct credential_file {
+	const char *path;
+	const json_t *root; /* an object, of the right universe, without foreign URLs */
+	const struct credential_options *options;
+};
+
+/* Finds the file as the contract, section 6, says. */
+NODISCARD int adc_open(const struct credential_options *options, struct credential **out,
+		       struct err *err);
+/* options->file */
+NODISCARD int credential_file_open_option(const struct credential_options *options,
+					  struct credential **out, struct err *err);
+NODISCARD int credential_file_open(const char *path, const struct credential_options *options,
+				   struct credential **out, struct err *err);
+NODISCARD int offline_open(const struct credential_options *options, struct credential **out,
+			   struct err *err);
+
+/*
+ * A string of the file, borrowed, that must be there and not empty. The error names file and field, and
+ * `repair` is what to do about it.
+ */
+NODISCARD int credential_file_string(const struct credential_file *file, const char *field,
+				     const char *repair, const char **out, struct err *err);
+
+NODISCARD int authorized_user_new(const struct credential_file *file, struct credential **out,
+				  struct err *err);
+NODISCARD int service_account_new(const struct credential_file *file, struct credential **out,
+				  struct err *err);

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What went wrong with a call to Google, and what follows from it. Decided by HTTP status, OAuth2 error
+ * and ErrorInfo.reason (AIP-193), never by a message's text.
+ */
+#pragma once
+
+#include "broker/base/compiler.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct http_answer;
+
+enum failure_class {
+	FAILURE_TRANSIENT, /* may go away by itself: tried again after a backoff */
+	FAILURE_PERMANENT, /* stays until somebody mends it */
+};
+
+/* What the sandbox may be told: the fixed list of the contract, section 4. */
+enum failure_public {
+	FAILURE_TEMPORARY,     /* credential temporarily unavailable */
+	FAILURE_NOT_ALLOWED,   /* the broker may not use this account */
+	FAILURE_NO_ACCOUNT,    /* account not available */
+	FAILURE_LOGIN_EXPIRED, /* the host's login has expired */
+};
+
+/* At which step of a mint it happened. */
+enum failure_step {
+	FAILURE_STEP_SOURCE, /* getting the source's own access token */
+	FAILURE_STEP_MINT,   /* generateAccessToken */
+};
+
+struct failure {
+	enum failure_class class;
+	enum failure_public public;
+	enum failure_step step;
+	long http_status;    /* 0 where there was no answer */
+	char reason[64];     /* ErrorInfo.reason, OAuth2 error, or a word of ours; [A-Za-z0-9_.-] */
+	char permission[96]; /* the permission that is missing, "" where it is none */
+	char detail[256];    /* for the operator's log; never upstream text, never a secret */
+	int64_t retry_after_s;	   /* what upstream asked for, 0..60 */
+	bool source_token_refused; /* 401: the source's token must not be used again */
+};
+
+/* The words of the contract for a sandbox. */
+const char *failure_public_text(enum failure_public public);
+/* "transient" or "permanent". */
+const char *failure_class_name(enum failure_class class);
+
+/*
+ * Fills failure from an answer that is not a usable success. `step` says whether the body of an error is
+ * an OAuth2 envelope (source) or AIP-193 (mint).
+ */
+void failure_from_answer(struct failure *failure, enum failure_step step,
+			 const struct http_answer *answer);
+
+/*
+ * A failure of our own: a word for `reason` (such as "bad_answer"), and what happened in `detail`. Its
+ * public form is temporary where class is transient, else "the broker may not use this account".
+ */
+void failure_set(struct failure *failure, enum failure_step step, enum failure_class class,
+		 const char *reason, const char *fmt, ...) PRINTF_LIKE(5, 6);
