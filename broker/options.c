@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/options.h"
+
+#include "broker/base/alloc.h"
+#include "broker/base/buf.h"
+#include "broker/base/err.h"
+#include "broker/base/ini.h"
+#include "broker/base/log.h"
+#include "broker/config.h"
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* Above every character, so that getopt_long() does not take one for a short option. */
+#define FIRST_VALUE 0x100
+
+static const struct option_spec {
+	const char *flag;
+	const char *argument; /* NULL: takes none */
+	/* The key that it sets; NULL: none. */
+	const char *section;
+	const char *key;
+	bool is_path;
+	const char *help;
+} specs[OPTION_COUNT] = {
+	[OPTION_CONFIG] = {"--config", "FILE",
+			   .help = "read this file; default: " OPTIONS_DEFAULT_CONFIG},
+	[OPTION_CHECK_CONFIG] = {"--check-config",
+				 .help = "check the configuration and exit 0 or 2"},
+	[OPTION_SERVICE_ACCOUNT] = {"--service-account", "SA", "profile", "service_account",
+				    .help = "no file: one profile \"default\" of this account"},
+	[OPTION_PROJECT] = {"--project", "P", "profile", "project", .help = "its project"},
+	[OPTION_LISTEN] = {"--listen", "ADDR:PORT", "profile", "listen",
+			   .help = "its standing endpoint; default: sessions only"},
+	[OPTION_SOURCE] = {"--source", "TYPE[:FILE]", "source", "type",
+			   .help = "adc (default), file:FILE or offline"},
+	[OPTION_LIFETIME] = {"--lifetime", "D", "profile", "lifetime",
+			     .help = "of a minted token, 5m to 12h; default: 1h"},
+	[OPTION_CONTROL] = {"--control", "PATH", "broker", "control_socket", .is_path = true,
+			    .help = "the control socket"},
+	[OPTION_ALLOW_WILDCARD_LISTEN] = {"--allow-wildcard-listen", NULL, "broker",
+					  "allow_wildcard_listen",
+					  .help = "let --listen name 0.0.0.0 or [::]"},
+	[OPTION_CA_FILE] = {"--ca-file", "FILE", "endpoints", "ca_file", .is_path = true,
+			    .help = "a CA bundle for the cloud's endpoints"},
+	[OPTION_VERSION] = {"--version", .help = "print the version and exit"},
+	[OPTION_HELP] = {"--help", .help = "print this and exit"},
+};
+
+static int refuse_argument(const char *argument, int value, int known, struct err *err)
+{
+	struct quoted q;
+
+	if (known == ':')
+		return err_set(err, ERR_USAGE, "%s needs %s", specs[value - FIRST_VALUE].flag,
+			       specs[value - FIRST_VALUE].argument);
+	if (value >= FIRST_VALUE)
+		return err_set(err, ERR_USAGE, "%s takes no argument",
+			       specs[value - FIRST_VALUE].flag);
+	return err_set(err, ERR_USAGE, "unknown option %s; --help lists them",
+		       quote_str(&q, argument));
+}
+
+/* Fills given[]; says nothing about how they go together. */
+static int read_arguments(struct options *out, int argc, char **argv, struct err *err)
+{
+	struct option longs[OPTION_COUNT + 1] = {0};
+	struct quoted q;
+
+	for (int i = 0; i < OPTION_COUNT; i++)
+		longs[i] = (struct option){
+			.name = specs[i].flag + 2,
+			.has_arg = specs[i].argument ? required_argument : no_argument,
+			.val = FIRST_VALUE + i,
+		};
+	optind = 0; /* starts anew, see getopt(3) */
+	opterr = 0;
+	for (;;) {
+		/* The one that is looked at next; optind says 0 before the first. */
+		const int at = optind ? optind : 1;
+		const int found = getopt_long(argc, argv, "+:", longs, NULL);
+		if (found == -1)
+			break;
+		if (found == '?' || found == ':')
+			return refuse_argument(argv[at], optopt, found, err);
+		const int id = found - FIRST_VALUE;
+		if (out->given[id])
+			return err_set(err, ERR_USAGE, "%s is given twice; keep one",
+				       specs[id].flag);
+		out->given[id] = optarg ? optarg : "";
+	}
+	if (optind < argc)
+		return err_set(err, ERR_USAGE, "%s is no option; --help lists them",
+			       quote_str(&q, argv[optind]));
+	return 0;
+}
+
+/* An option that sets a key, or OPTION_COUNT. */
+static int first_setting(const struct options *options)
+{
+	int id = 0;
+
+	while (id < OPTION_COUNT && (!options->given[id] || !specs[id].key))
+		id++;
+	return id;
+}
+
+static int check_together(struct options *out, struct err *err)
+{
+	static const int needed[] = {OPTION_SERVICE_ACCOUNT, OPTION_PROJECT};
+	const int setting = first_setting(out);
+
+	if (setting == OPTION_COUNT) {
+		out->config_path = out->given[OPTION_CONFIG];
+		if (!out->config_path)
+			out->config_path = OPTIONS_DEFAULT_CONFIG;
+		return 0;
+	}
+	if (out->given[OPTION_CONFIG])
+		return err_set(err, ERR_USAGE,
+			       "%s beside --config; write it into the file, or leave --config out",
+			       specs[setting].flag);
+	for (size_t i = 0; i < ARRAY_LEN(needed); i++)
+		if (!out->given[needed[i]])
+			return err_set(err, ERR_USAGE,
+				       "%s needs %s %s beside it, or all of it in a file and "
+				       "--config FILE",
+				       specs[setting].flag, specs[needed[i]].flag,
+				       specs[needed[i]].argument);
+	return 0;
+}
+
+int options_parse(struct options *out, int argc, char **argv, struct err *err)
+{
+	struct options options = {0};
+
+	if (read_arguments(&options, argc, argv, err))
+		return -1;
+	if (options.given[OPTION_HELP])
+		options.action = OPTIONS_HELP;
+	else if (options.given[OPTION_VERSION])
+		options.action = OPTIONS_VERSION;
+	else if (check_together(&options, err))
+		return -1;
+	else if (options.given[OPTION_CHECK_CONFIG])
+		options.action = OPTIONS_CHECK_CONFIG;
+	*out = options;
+	return 0;
+}
+
+static const char *flag_of(const char *section, const char *key)
+{
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		if (specs[i].key && !strcmp(specs[i].section, section) &&
+		    !strcmp(specs[i].key, key))
+			return specs[i].flag;
+	return specs[OPTION_SOURCE].flag; /* its FILE is a key of its own */
+}
+
+/* A path of the command line is relative to where it was typed. The caller's. */
+static char *absolute_path(const char *path)
+{
+	AUTO_FREE char *here = path[0] && path[0] != '/' ? get_current_dir_name() : NULL;
+
+	return here ? xasprintf("%s/%s", here, path) : xstrdup(path);
+}
+
+static struct ini_section *section_for(struct ini *ini, const char *name)
+{
+	struct ini_section *const found = ini_find_section(ini, name);
+
+	return found ? found : ini_add_section(ini, name, strlen(name), 0);
+}
+
+static void add_source(struct ini_section *section, const char *value)
+{
+	const size_t type_len = strcspn(value, ":");
+	AUTO_FREE char *type = xstrndup(value, type_len);
+
+	ini_add_entry(section, "type", type, 0);
+	if (!value[type_len])
+		return;
+	AUTO_FREE char *file = absolute_path(value + type_len + 1);
+	ini_add_entry(section, "file", file, 0);
+}
+
+static void add_setting(struct ini *ini, enum option_id id, const char *value)
+{
+	const struct option_spec *const spec = &specs[id];
+	const bool of_profile = !strcmp(spec->section, "profile");
+	struct ini_section *const section =
+		section_for(ini, of_profile ? "profile default" : spec->section);
+
+	if (id == OPTION_SOURCE) {
+		add_source(section, value);
+		return;
+	}
+	AUTO_FREE char *path = spec->is_path ? absolute_path(value) : NULL;
+	if (path)
+		value = path;
+	ini_add_entry(section, spec->key, spec->argument ? value : "yes", 0);
+}
+
+int options_to_config(const struct options *options, struct config **out, struct err *err)
+{
+	AUTO_INI struct ini ini = {0};
+
+	if (options->config_path)
+		return config_load(options->config_path, out, err);
+	for (int id = 0; id < OPTION_COUNT; id++)
+		if (options->given[id] && specs[id].key)
+			add_setting(&ini, (enum option_id)id, options->given[id]);
+	return config_from_ini(&ini, flag_of, out, err);
+}
+
+void options_help(struct buf *out)
+{
+	buf_add(out, "usage: posternd [--config FILE] [--check-config]\n"
+		     "       posternd --service-account SA --project P [option...]\n\n");
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		const struct option_spec *const spec = &specs[i];
+		AUTO_FREE char *left =
+			xasprintf("%s %s", spec->flag, spec->argument ? spec->argument : "");
+		buf_addf(out, "  %-26s %s\n", left, spec->help);
+	}
+}
+
+static const char *variable(const char *name)
+{
+	const char *const value = getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
+void environment_read(struct environment *out)
+{
+	*out = (struct environment){
+		.google_application_credentials = variable("GOOGLE_APPLICATION_CREDENTIALS"),
+		.cloudsdk_config = variable("CLOUDSDK_CONFIG"),
+		.home = variable("HOME"),
+		.xdg_runtime_dir = variable("XDG_RUNTIME_DIR"),
+		.https_proxy = variable("https_proxy"),
+		.no_proxy = variable("no_proxy"),
+		.journal_stream = variable("JOURNAL_STREAM"),
+	};
+	/* The lower-case name comes first, as with curl. */
+	if (!out->https_proxy)
+		out->https_proxy = variable("HTTPS_PROXY");
+	if (!out->no_proxy)
+		out->no_proxy = variable("NO_PROXY");
+}
