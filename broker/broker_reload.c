@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * SIGHUP: everything that can fail is done beside what is served, then swapped in.
+ */
+#include "broker/broker.h"
+
+#include "broker/audit.h"
+#include "broker/base/alloc.h"
+#include "broker/base/clock.h"
+#include "broker/base/err.h"
+#include "broker/base/log.h"
+#include "broker/config.h"
+#include "broker/credential/credential.h"
+#include "broker/endpoint.h"
+#include "broker/minter.h"
+#include "broker/net/http_client.h"
+#include "broker/net/loop.h"
+#include "broker/process.h"
+#include "broker/token_cache.h"
+
+#include <string.h>
+
+/* What a reload has made so far. */
+struct next {
+	struct config *config;
+	struct credential *credential;
+	struct audit *audit;
+	struct service service;
+};
+
+static void drop(struct next *next, const struct service *current)
+{
+	service_drop(&next->service, current);
+	audit_free(next->audit);
+	credential_free(next->credential);
+	config_unref(next->config);
+}
+
+static int build(struct broker *broker, struct next *next, struct err *err)
+{
+	if (options_to_config(&broker->options, &next->config, err))
+		return -1;
+	const struct broker_config *const settings = &next->config->broker;
+	if (process_raise_descriptors(settings->max_sessions, err) ||
+	    broker_open_credential(broker, next->config, &next->credential, err) ||
+	    audit_open(broker_audit_place(next->config), settings->audit_required, clock_system(),
+		       &next->audit, err))
+		return -1;
+	return service_build(broker, next->config, &broker->service, &next->service, err);
+}
+
+static bool same_place(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+static void swap_audit(struct broker *broker, struct audit *takes_next)
+{
+	audit_free(broker->audit);
+	broker->audit = takes_next;
+	minter_set_audit(broker->minter, takes_next);
+	for (size_t i = 0; i < broker->service.endpoint_count; i++)
+		endpoint_set_audit(broker->service.endpoints[i], takes_next);
+}
+
+/* One whose content is the same stays, with the access token it holds. */
+static void swap_credential(struct broker *broker, struct credential *takes_next)
+{
+	struct credential_info info;
+
+	if (credential_equal(broker->credential, takes_next)) {
+		credential_free(takes_next);
+		return;
+	}
+	/* The old one ends with the last mint that uses it. */
+	struct retired *const retired = xcalloc(1, sizeof(*retired));
+	retired->credential = broker->credential;
+	list_append(&broker->retired, &retired->link);
+	broker->credential = takes_next;
+	credential_info(takes_next, &info);
+	log_info("source: changed, type=%s principal=%s file=%s", info.type, info.principal,
+		 info.path);
+	json_t *const event = audit_event(broker->audit, "source.change");
+	audit_add(event, "source", info.type);
+	audit_add(event, "principal", info.principal);
+	(void)audit_write(broker->audit, event);
+}
+
+static void swap(struct broker *broker, struct next *next)
+{
+	const struct config *const config = next->config;
+	const struct config *const old = broker->service.config;
+	struct credential *const before = broker->credential;
+
+	if (!same_place(config->broker.control_socket, old->broker.control_socket))
+		log_warning("control_socket: changed, which takes a restart; the old one stays");
+	log_init(config->broker.log_level, broker->environment.journal_stream != NULL);
+	http_client_set_ca_file(broker->client, config->endpoints.ca_file);
+	service_swap(&broker->service, &next->service);
+	swap_audit(broker, next->audit);
+	swap_credential(broker, next->credential);
+	minter_set_source(broker->minter, broker->credential, config->endpoints.iamcredentials,
+			  config->source.quota_project);
+	if (broker->credential != before)
+		token_cache_source_changed(broker->cache);
+	if (!minter_busy(broker->minter))
+		broker_free_retired(broker);
+	config_unref(next->config);
+}
+
+int broker_reload(struct broker *broker, struct err *err)
+{
+	struct next next = {0};
+
+	if (build(broker, &next, err)) {
+		drop(&next, &broker->service);
+		return -1;
+	}
+	swap(broker, &next);
+	return 0;
+}

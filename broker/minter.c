@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/minter.h"
+
+#include "broker/audit.h"
+#include "broker/base/alloc.h"
+#include "broker/base/clock.h"
+#include "broker/base/log.h"
+#include "broker/base/random.h"
+#include "broker/base/secret.h"
+#include "broker/credential/credential.h"
+#include "broker/google/iam_credentials.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* More than this and the operator is told. */
+#define SKEW_WARN_S 60
+
+const int64_t minter_bucket_ms[MINTER_BUCKETS] = {25, 50, 100, 250, 500, 1000, 2500, 10000};
+
+struct minter {
+	struct minter_options options;
+	struct minter_stats stats;
+	int64_t skew_s;
+	unsigned refusals; /* of the source's token, in a row */
+	unsigned busy;
+};
+
+struct mint {
+	struct minter *minter;
+	struct token_key key; /* borrowed from the entry, which outlives its mint */
+	char ref[TOKEN_REF_SIZE];
+	int64_t began_ms;
+	struct credential *credential;
+	struct credential_call *source_call;
+	struct iam_call *iam_call;
+	mint_done *done;
+	void *done_ctx;
+};
+
+struct minter *minter_new(const struct minter_options *options)
+{
+	struct minter *const minter = xcalloc(1, sizeof(*minter));
+
+	minter->options = *options;
+	return minter;
+}
+
+void minter_free(struct minter *minter)
+{
+	free(minter);
+}
+
+void minter_set_source(struct minter *minter, struct credential *credential, const char *endpoint,
+		       const char *quota_project)
+{
+	minter->options.credential = credential;
+	minter->options.endpoint = endpoint;
+	minter->options.quota_project = quota_project;
+	minter->refusals = 0;
+}
+
+void minter_set_audit(struct minter *minter, struct audit *audit)
+{
+	minter->options.audit = audit;
+}
+
+unsigned minter_busy(const struct minter *minter)
+{
+	return minter->busy;
+}
+
+const struct minter_stats *minter_stats(const struct minter *minter)
+{
+	return &minter->stats;
+}
+
+static void note_time(struct minter *minter, int64_t took_ms)
+{
+	size_t i = 0;
+
+	while (i < MINTER_BUCKETS && took_ms > minter_bucket_ms[i])
+		i++;
+	minter->stats.buckets[i]++;
+	minter->stats.count++;
+	minter->stats.total_ms += took_ms;
+}
+
+static void report_failure(const struct mint *mint, const struct failure *failure, int64_t took_ms)
+{
+	struct audit *const audit = mint->minter->options.audit;
+
+	log_warning("mint failed: ref=%s profile=%s account=%s step=%s http_status=%ld reason=%s "
+		    "permission=%s class=%s took_ms=%" PRId64 " hint=\"%s\"",
+		    mint->ref, mint->key.profile, mint->key.service_account,
+		    failure->step == FAILURE_STEP_SOURCE ? "source" : "generateAccessToken",
+		    failure->http_status, failure->reason,
+		    failure->permission[0] ? failure->permission : "-",
+		    failure_class_name(failure->class), took_ms, failure->detail);
+	json_t *const event = audit_event(audit, "token.mint");
+	audit_add(event, "session", mint->key.session);
+	audit_add(event, "profile", mint->key.profile);
+	audit_add(event, "ref", mint->ref);
+	audit_add(event, "result", "failed");
+	audit_add(event, "account", mint->key.service_account);
+	audit_add(event, "class", failure_class_name(failure->class));
+	audit_add_int(event, "http_status", failure->http_status);
+	audit_add(event, "reason", failure->reason);
+	audit_add(event, "permission", failure->permission[0] ? failure->permission : NULL);
+	(void)audit_write(audit, event);
+}
+
+static void report_token(const struct mint *mint, const struct mint_result *result, int64_t took_ms)
+{
+	const bool offline = credential_is_offline(mint->credential);
+	struct audit *const audit = mint->minter->options.audit;
+
+	log_info("minted: ref=%s profile=%s account=%s token=%s expires_in=%" PRId64
+		 " took_ms=%" PRId64 "%s",
+		 mint->ref, mint->key.profile, mint->key.service_account,
+		 secret_fingerprint(result->token), result->life_ms / 1000, took_ms,
+		 offline ? " source=offline (no API accepts this token)" : "");
+	json_t *const event = audit_event(audit, "token.mint");
+	audit_add(event, "session", mint->key.session);
+	audit_add(event, "profile", mint->key.profile);
+	audit_add(event, "ref", mint->ref);
+	audit_add(event, "result", offline ? "offline" : "ok");
+	audit_add(event, "account", mint->key.service_account);
+	audit_add(event, "token", secret_fingerprint(result->token));
+	audit_add_int(event, "expires_in", result->life_ms / 1000);
+	(void)audit_write(audit, event);
+}
+
+/* Ends the mint: exactly one of result and failure is not NULL. */
+static void finish(struct mint *mint, const struct mint_result *result,
+		   const struct failure *failure)
+{
+	struct minter *const minter = mint->minter;
+	mint_done *const done = mint->done;
+	void *const done_ctx = mint->done_ctx;
+	const int64_t took_ms = clock_boot_ms(minter->options.timers->clock) - mint->began_ms;
+
+	minter->busy--;
+	note_time(minter, took_ms);
+	if (failure)
+		report_failure(mint, failure, took_ms);
+	else
+		report_token(mint, result, took_ms);
+	if (minter->options.ended)
+		minter->options.ended(minter->options.ended_ctx, mint->key.profile, result != NULL);
+	free(mint);
+	done(done_ctx, result, failure);
+}
+
+static void note_skew(struct mint *mint, int64_t skew_s)
+{
+	struct minter *const minter = mint->minter;
+	const bool was_off = minter->skew_s > SKEW_WARN_S || minter->skew_s < -SKEW_WARN_S;
+	const bool is_off = skew_s > SKEW_WARN_S || skew_s < -SKEW_WARN_S;
+
+	minter->skew_s = skew_s;
+	credential_set_skew(mint->credential, skew_s);
+	if (is_off && !was_off)
+		log_warning("clock: this host is %" PRId64
+			    " s %s Google's time; assertions are corrected, "
+			    "but set the clock (chronyc makestep)",
+			    skew_s < 0 ? -skew_s : skew_s, skew_s < 0 ? "behind" : "ahead of");
+}
+
+/*
+ * A refused source token is dropped, and the next try gets a new one. A second refusal in a row is no
+ * accident of a cached token: that login is not accepted.
+ */
+static void judge_refusal(struct mint *mint, struct failure *failure)
+{
+	struct minter *const minter = mint->minter;
+
+	credential_drop_token(mint->credential);
+	if (++minter->refusals < 2)
+		return;
+	failure->class = FAILURE_PERMANENT;
+	failure->public = FAILURE_LOGIN_EXPIRED;
+}
+
+static void on_token(void *ctx, const struct iam_token *token, const struct failure *failure)
+{
+	struct mint *const mint = ctx;
+	struct failure own;
+
+	mint->iam_call = NULL;
+	if (token) {
+		const struct mint_result result = {.token = token->token,
+						   .life_ms = token->life_ms};
+		mint->minter->refusals = 0;
+		note_skew(mint, token->skew_s);
+		finish(mint, &result, NULL);
+		return;
+	}
+	own = *failure;
+	if (own.source_token_refused)
+		judge_refusal(mint, &own);
+	else
+		mint->minter->refusals = 0;
+	finish(mint, NULL, &own);
+}
+
+static void on_source(void *ctx, struct secret *token, const struct failure *failure)
+{
+	struct mint *const mint = ctx;
+	struct minter *const minter = mint->minter;
+
+	mint->source_call = NULL;
+	if (failure) {
+		finish(mint, NULL, failure);
+		return;
+	}
+	if (credential_is_offline(mint->credential)) {
+		const struct mint_result result = {.token = token,
+						   .life_ms = mint->key.lifetime_s * 1000};
+		finish(mint, &result, NULL);
+		return;
+	}
+	const struct iam_token_request request = {
+		.endpoint = minter->options.endpoint,
+		.service_account = mint->key.service_account,
+		.scopes = mint->key.scopes,
+		.delegates = mint->key.delegates,
+		.lifetime_s = mint->key.lifetime_s,
+		.quota_project = minter->options.quota_project,
+		.source_token = token,
+	};
+	mint->iam_call = iam_generate_access_token(minter->options.client,
+						   minter->options.timers->clock, &request,
+						   on_token, mint);
+	/* The configuration refuses what could not be put into a request. */
+	if (!mint->iam_call)
+		abort();
+}
+
+static struct mint *start(void *ctx, const struct token_key *key, const char *ref, mint_done *done,
+			  void *done_ctx)
+{
+	struct minter *const minter = ctx;
+	struct mint *const mint = xcalloc(1, sizeof(*mint));
+
+	minter->busy++;
+	mint->minter = minter;
+	mint->key = *key;
+	memcpy(mint->ref, ref, sizeof(mint->ref));
+	mint->began_ms = clock_boot_ms(minter->options.timers->clock);
+	mint->credential = minter->options.credential;
+	mint->done = done;
+	mint->done_ctx = done_ctx;
+	mint->source_call = credential_get_token(mint->credential, on_source, mint);
+	return mint;
+}
+
+static void cancel(void *ctx, struct mint *mint)
+{
+	struct minter *const minter = ctx;
+
+	minter->busy--;
+	credential_call_cancel(mint->source_call);
+	iam_call_cancel(mint->iam_call);
+	free(mint);
+}
+
+const struct mint_ops minter_ops = {
+	.start = start,
+	.cancel = cancel,
+	.random_below = random_below,
+};
