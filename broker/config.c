@@ -144,7 +144,11 @@ static int read_profile(const struct config_reader *reader, struct config *confi
 	config->profiles = xreallocarray(config->profiles, config->profile_count + 1,
 					 sizeof(*config->profiles));
 	struct profile_config *const profile = &config->profiles[config->profile_count++];
-	*profile = (struct profile_config){.name = xstrdup(name)};
+	*profile = (struct profile_config){
+		.name = xstrdup(name),
+		.endpoint_rate = config->broker.endpoint_rate,
+		.endpoint_connections = config->broker.endpoint_connections,
+	};
 	return read_keys(reader, &config_section_profile, section, profile);
 }
 

@@ -85,6 +85,9 @@ struct profile_config {
 	struct peers_config allow_peers;
 	char *advertise_host;
 	char *project_number; /* NULL: not served */
+	/* Those of [broker] where the profile does not write its own. */
+	unsigned endpoint_rate;
+	unsigned endpoint_connections;
 };
 
 struct config {

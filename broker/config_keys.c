@@ -24,6 +24,8 @@
 #define EXPECT_PEERS                                                                         \
 	"must be auto or a comma-separated list of networks such as 172.17.0.0/16, with no " \
 	"bit set behind the prefix"
+#define EXPECT_RATE "must be a number from 0 to 1000000, 0 for no limit"
+#define EXPECT_CONNECTIONS "must be a number from 1 to 2048"
 #define EXPECT_HOST "must be a host name or an IPv4 address"
 
 /* An entry of a table: a key, its field in OWNER, its type and the rest of struct config_key. */
@@ -51,10 +53,9 @@ static const struct config_key broker_keys[] = {
 	KEY(session_listen, session_listen, .fallback = "auto",
 	    .expect = "must be auto or an IP address without a port"),
 	KEY(allow_wildcard_listen, yes_no, .fallback = "no", .expect = EXPECT_BOOL),
-	KEY(endpoint_rate, unsigned, .fallback = "200",
-	    .expect = "must be a number from 0 to 1000000, 0 for no limit", .max = 1000000),
-	KEY(endpoint_connections, unsigned, .fallback = "64",
-	    .expect = "must be a number from 1 to 2048", .min = 1, .max = 2048),
+	KEY(endpoint_rate, unsigned, .fallback = "200", .expect = EXPECT_RATE, .max = 1000000),
+	KEY(endpoint_connections, unsigned, .fallback = "64", .expect = EXPECT_CONNECTIONS,
+	    .min = 1, .max = 2048),
 };
 #undef OWNER
 
@@ -109,6 +110,8 @@ static const struct config_key profile_keys[] = {
 	KEY(allow_peers, peers, .fallback = "auto", .expect = EXPECT_PEERS),
 	KEY(advertise_host, host, .fallback = "host.docker.internal", .expect = EXPECT_HOST),
 	KEY(project_number, number, .expect = "must be a number of at most 20 digits"),
+	KEY(endpoint_rate, unsigned, .expect = EXPECT_RATE, .max = 1000000),
+	KEY(endpoint_connections, unsigned, .expect = EXPECT_CONNECTIONS, .min = 1, .max = 2048),
 };
 #undef OWNER
 

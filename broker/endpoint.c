@@ -352,7 +352,7 @@ static const struct http_handler handler = {
 int endpoint_open(const struct endpoint_context *context, struct profile *profile,
 		  struct endpoint **out, struct err *err)
 {
-	const struct broker_config *const limits = &profile->config->broker;
+	const struct profile_config *const limits = profile->settings;
 	struct address address = profile->settings->listen;
 	struct http_listener *listener;
 	int fd;
@@ -396,7 +396,7 @@ void endpoint_close(struct endpoint *endpoint)
 
 void endpoint_set_profile(struct endpoint *endpoint, struct profile *profile)
 {
-	const struct broker_config *const limits = &profile->config->broker;
+	const struct profile_config *const limits = profile->settings;
 
 	profile_ref(profile);
 	profile_unref(endpoint->profile);

@@ -117,11 +117,26 @@ static void begin_reading(struct http_connection *connection, int64_t since_ms)
 }
 
 /*
+ * The client has said that no more will come. libmicrohttpd misses that where it came together with
+ * the request's last bytes.
+ */
+static bool is_over(const struct http_connection *connection)
+{
+	char byte;
+
+	return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/*
  * libmicrohttpd does not tell when a next request begins. A connection that rests gets a watch of ours;
  * what came before the watch shows in the kernel's count of bytes.
  */
 static void watch_idle(struct http_connection *connection)
 {
+	if (is_over(connection)) {
+		http_connection_cut(connection);
+		return;
+	}
 	if (!has_partial_request(connection))
 		connection->watch = loop_add_io(connection->server->loop, connection->fd, EPOLLIN,
 						connection->server->priority, on_first_byte,
@@ -132,9 +147,17 @@ static void watch_idle(struct http_connection *connection)
 
 static void on_first_byte(void *ctx, int fd, uint32_t events)
 {
+	struct http_connection *const connection = ctx;
+
 	(void)fd;
 	(void)events;
-	begin_reading(ctx, now_ms(ctx));
+	if (is_over(connection)) {
+		loop_source_free(connection->watch);
+		connection->watch = NULL;
+		http_connection_cut(connection);
+		return;
+	}
+	begin_reading(connection, now_ms(connection));
 }
 
 static void expire(struct http_connection *connection)
