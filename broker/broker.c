@@ -27,6 +27,8 @@
 #include <string.h>
 #include <time.h>
 
+/* After the last mint, what it needed is given back. */
+#define SETTLE_MS 2000
 #define SERVICE_GROUP "postern"
 #define UNIT_AUDIT_LOG "/var/log/postern/audit.jsonl"
 #define UNIT_CONTROL_SOCKET "/run/postern/control.sock"
@@ -100,12 +102,15 @@ void broker_free_retired(struct broker *broker)
 	}
 }
 
-static void retire(struct timer *timer)
+/* Not in on_mint_ended(): the credential's own callback may still be on the stack there. */
+static void on_settled(struct timer *timer)
 {
-	struct broker *const broker = CONTAINER_OF(timer, struct broker, retire_timer);
+	struct broker *const broker = CONTAINER_OF(timer, struct broker, settle_timer);
 
-	if (!minter_busy(broker->minter))
-		broker_free_retired(broker);
+	if (minter_busy(broker->minter))
+		return;
+	broker_free_retired(broker);
+	memory_release();
 }
 
 static void on_mint_ended(void *ctx, const char *profile, bool ok)
@@ -116,9 +121,7 @@ static void on_mint_ended(void *ctx, const char *profile, bool ok)
 	counters->mints++;
 	if (!ok)
 		counters->mint_failures++;
-	/* Not here: the credential's own callback may still be on the stack. */
-	if (!list_empty(&broker->retired))
-		timer_set_after(loop_timers(broker->loop), &broker->retire_timer, 0, retire);
+	timer_set_after(loop_timers(broker->loop), &broker->settle_timer, SETTLE_MS, on_settled);
 }
 
 static int start_servers(struct broker *broker, struct err *err)
@@ -270,8 +273,8 @@ int broker_start(struct broker *broker, const struct options *options, struct co
 		goto failed;
 	warn_of_loopback(&broker->service);
 	audit_start(broker);
-	say_ready(broker);
 	memory_release();
+	say_ready(broker);
 	return 0;
 failed:
 	broker_stop(broker);
@@ -357,7 +360,7 @@ void broker_stop(struct broker *broker)
 	http_server_free(broker->web);
 	token_cache_free(broker->cache);
 	minter_free(broker->minter);
-	timer_stop(loop_timers(broker->loop), &broker->retire_timer);
+	timer_stop(loop_timers(broker->loop), &broker->settle_timer);
 	broker_free_retired(broker);
 	credential_free(broker->credential);
 	http_client_free(broker->client);

@@ -72,8 +72,8 @@ struct broker {
 	struct bridges *bridges;
 	struct audit *audit;
 	struct credential *credential;
-	struct list retired; /* credentials that mints begun before a reload still use */
-	struct timer retire_timer;
+	struct list retired;	   /* credentials that mints begun before a reload still use */
+	struct timer settle_timer; /* some time after the last mint */
 	struct minter *minter;
 	struct token_cache *cache;
 	struct service service;
