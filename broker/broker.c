@@ -208,6 +208,8 @@ static int start_signals(struct broker *broker, struct err *err)
 static void audit_start(const struct broker *broker)
 {
 	struct credential_info info;
+	struct quoted principal;
+	struct quoted path;
 
 	credential_info(broker->credential, &info);
 	json_t *const event = audit_event(broker->audit, "broker.start");
@@ -217,7 +219,8 @@ static void audit_start(const struct broker *broker)
 	audit_add(event, "source", info.type);
 	audit_add(event, "principal", info.principal);
 	(void)audit_write(broker->audit, event);
-	log_info("source: type=%s principal=%s file=%s%s", info.type, info.principal, info.path,
+	log_info("source: type=%s principal=%s file=%s%s", info.type,
+		 quote_str(&principal, info.principal), quote_str(&path, info.path),
 		 credential_is_offline(broker->credential) ?
 			 " (offline: tokens are made on the spot, no API accepts them)" :
 			 "");

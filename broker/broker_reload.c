@@ -67,6 +67,8 @@ static void swap_audit(struct broker *broker, struct audit *takes_next)
 static void swap_credential(struct broker *broker, struct credential *takes_next)
 {
 	struct credential_info info;
+	struct quoted principal;
+	struct quoted path;
 
 	if (credential_equal(broker->credential, takes_next)) {
 		credential_free(takes_next);
@@ -78,8 +80,8 @@ static void swap_credential(struct broker *broker, struct credential *takes_next
 	list_append(&broker->retired, &retired->link);
 	broker->credential = takes_next;
 	credential_info(takes_next, &info);
-	log_info("source: changed, type=%s principal=%s file=%s", info.type, info.principal,
-		 info.path);
+	log_info("source: changed, type=%s principal=%s file=%s", info.type,
+		 quote_str(&principal, info.principal), quote_str(&path, info.path));
 	json_t *const event = audit_event(broker->audit, "source.change");
 	audit_add(event, "source", info.type);
 	audit_add(event, "principal", info.principal);

@@ -25,8 +25,8 @@ struct control_socket_options {
 NODISCARD int control_socket_open(const struct control_socket_options *options,
 				  struct control_socket **out, struct err *err);
 /* Removes the socket and gives the lock back. NULL is fine. */
-void control_socket_close(struct control_socket *socket);
+void control_socket_close(struct control_socket *control);
 
 /* The listening descriptor; becomes the caller's, once. */
-int control_socket_take_fd(struct control_socket *socket);
-const char *control_socket_path(const struct control_socket *socket);
+int control_socket_take_fd(struct control_socket *control);
+const char *control_socket_path(const struct control_socket *control);

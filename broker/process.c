@@ -5,6 +5,7 @@
 #include "broker/base/err.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -25,9 +26,22 @@
 #define DUMPABLE 0
 #endif
 
+static void open_standard_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 void process_harden(void)
 {
 	const struct rlimit none = {0, 0};
+
+	open_standard_descriptors();
 
 	(void)umask(0077);
 	(void)setrlimit(RLIMIT_CORE, &none);

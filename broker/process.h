@@ -11,7 +11,10 @@
 
 struct err;
 
-/* No core dumps, not dumpable, umask 0077, no ambient capabilities, no privilege by exec. */
+/*
+ * No core dumps, not dumpable, umask 0077, no ambient capabilities, no privilege by exec; and the three
+ * standard descriptors open, so that no socket of ours becomes the log.
+ */
 void process_harden(void);
 
 /*

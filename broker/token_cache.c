@@ -380,10 +380,10 @@ static void on_minted(void *ctx, const struct mint_result *result, const struct 
 			start_mint(entry);
 		return;
 	}
-	if (result)
-		keep_token(entry, result);
-	else
+	if (failure)
 		keep_failure(entry, failure);
+	else
+		keep_token(entry, result);
 	/* A new token is given however short it lives. */
 	const int64_t left = result ? result->life_ms : left_ms(entry);
 	if (result || left >= TOKEN_FLOOR_MS)
@@ -407,13 +407,20 @@ void token_cache_source_changed(struct token_cache *cache)
 	}
 }
 
+static const char *state_of(int64_t left_ms, int64_t margin_ms)
+{
+	if (left_ms <= 0)
+		return "expired";
+	return left_ms <= margin_ms ? "stale" : "fresh";
+}
+
 void token_entry_info(const struct token_entry *entry, int64_t margin_s, struct token_info *info)
 {
 	const int64_t left = left_ms(entry);
 
 	*info = (struct token_info){.state = "none"};
 	if (entry->token) {
-		info->state = left <= 0 ? "expired" : left <= margin_s * 1000 ? "stale" : "fresh";
+		info->state = state_of(left, margin_s * 1000);
 		info->expires_wall_ms = wall_ms(entry) + left;
 		info->refresh_wall_ms = info->expires_wall_ms - 2 * margin_s * 1000;
 	}

@@ -178,6 +178,11 @@ static bool read_head(struct http_request *request, const char *method, const ch
 	return end && behind_empty_line(end) == method + head_size(mhd);
 }
 
+static bool is_name(const char *name, size_t len, const char *wanted)
+{
+	return len == strlen(wanted) && !strncasecmp(name, wanted, len);
+}
+
 struct body_marks {
 	size_t lengths;
 	bool body;
@@ -191,11 +196,10 @@ static enum MHD_Result note_body(void *cls, enum MHD_ValueKind kind, const char 
 	(void)kind;
 	if (!value)
 		return MHD_YES;
-	if (name_len == strlen("Transfer-Encoding") &&
-	    !strncasecmp(name, "Transfer-Encoding", name_len))
+	/* Expect announces a body, and would have libmicrohttpd send a 100 first. */
+	if (is_name(name, name_len, "Transfer-Encoding") || is_name(name, name_len, "Expect"))
 		marks->body = true;
-	if (name_len == strlen("Content-Length") &&
-	    !strncasecmp(name, "Content-Length", name_len)) {
+	if (is_name(name, name_len, "Content-Length")) {
 		marks->lengths++;
 		while (value_len && (value[value_len - 1] == ' ' || value[value_len - 1] == '\t'))
 			value_len--;

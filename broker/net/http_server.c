@@ -19,6 +19,8 @@
 /* Memory goes back once a crowd of more than PEAK has shrunk to FEW. */
 #define CROWD_PEAK 200
 #define CROWD_FEW 8
+/* Batches of connections that are still taken when the server drains. */
+#define LAST_BATCHES 64
 /* After HTTP_SERVER_DRAIN_MS the last answers get this long. */
 #define DRAIN_LAST_MS 200
 
@@ -190,8 +192,8 @@ static void on_drain_over(struct timer *timer)
 
 static void stop_listening(struct http_listener *listener)
 {
-	/* Who had connected before the end is still served. */
-	while (http_listener_accept(listener))
+	/* Who had connected before the end is still served, but nobody holds the end up. */
+	for (int i = 0; i < LAST_BATCHES && http_listener_accept(listener); i++)
 		;
 	loop_io_set_enabled(listener->source, false);
 	timer_stop(loop_timers(listener->server->loop), &listener->pause);
