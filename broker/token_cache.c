@@ -11,7 +11,10 @@
 
 #define BACKOFF_MAX_SHIFT 5 /* 32 s */
 #define JITTER_MS 1000
-/* A token younger than that is not refreshed, however short it lives: the next one would be no better. */
+/*
+ * A token that is refreshed while it is younger than that lives shortly. The new one is kept as long
+ * before the next try, however short it lives: a storm of clients is no storm of mints.
+ */
 #define YOUNG_MS 1000
 
 struct token_cache {
@@ -41,6 +44,7 @@ struct token_entry {
 	struct mint *mint; /* under way, or NULL */
 	char mint_ref[TOKEN_REF_SIZE];
 	bool source_changed; /* since the mint began */
+	bool hasty;	     /* the last mint began while its token was young */
 	struct list waits;
 
 	bool failed; /* the last mint */
@@ -159,6 +163,11 @@ static void drop_token(struct token_entry *entry)
 	entry->token = NULL;
 }
 
+static bool is_young(const struct token_entry *entry)
+{
+	return entry->token && now_ms(entry) - entry->arrived_ms < YOUNG_MS;
+}
+
 static void start_mint(struct token_entry *entry)
 {
 	const struct token_key key = {
@@ -173,6 +182,7 @@ static void start_mint(struct token_entry *entry)
 	timer_stop(entry->cache->timers, &entry->retry);
 	random_hex(entry->mint_ref, sizeof(entry->mint_ref));
 	entry->source_changed = false;
+	entry->hasty = is_young(entry);
 	entry->mint = entry->cache->ops->start(entry->cache->ops_ctx, &key, entry->mint_ref,
 					       on_minted, entry);
 }
@@ -274,9 +284,9 @@ static void on_wait_over(struct timer *timer)
 	end_waits(entry, &alone, &answer);
 }
 
-static bool is_young(const struct token_entry *entry)
+static bool is_kept(const struct token_entry *entry)
 {
-	return entry->token && now_ms(entry) - entry->arrived_ms < YOUNG_MS;
+	return entry->hasty && is_young(entry);
 }
 
 bool token_request(struct token_entry *entry, int64_t margin_s, struct token_wait *wait,
@@ -288,11 +298,11 @@ bool token_request(struct token_entry *entry, int64_t margin_s, struct token_wai
 	if (left <= 0)
 		drop_token(entry);
 	const bool good = left >= TOKEN_FLOOR_MS;
-	const bool young = is_young(entry);
+	const bool kept = is_kept(entry);
 
-	if (left <= 2 * margin_ms && !young)
+	if (left <= 2 * margin_ms && !kept)
 		start_mint_if_allowed(entry);
-	if (left > margin_ms || (!entry->mint && (good || (young && left >= 1000)))) {
+	if (left > margin_ms || (!entry->mint && (good || (kept && left >= 1000)))) {
 		answer_token(entry, left, answer);
 		return true;
 	}

@@ -127,6 +127,8 @@ static struct mint *mint_start(void *ctx, const struct token_key *key, const cha
 		     "a ref of 8 hex");
 	note_start(fixture, text, ref);
 	subject->in_flight = true;
+	subject->hasty = subject->has_token && subject_left_ms(subject) > 0 &&
+			 fixture_now_ms(fixture) - subject->arrived_ms < 1000;
 	subject->starts++;
 	(void)snprintf(subject->ref, sizeof(subject->ref), "%s", ref);
 	*mint = (struct mint){
