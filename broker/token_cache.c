@@ -355,6 +355,7 @@ static void keep_failure(struct token_entry *entry, const struct failure *failur
 	const int64_t now = now_ms(entry);
 
 	entry->failed = true;
+	entry->hasty = false; /* the backoff is what holds it now */
 	entry->failure = *failure;
 	entry->failure_wall_ms = wall_ms(entry);
 	memcpy(entry->failure_ref, entry->mint_ref, sizeof(entry->failure_ref));

@@ -207,6 +207,7 @@ static void note_failure(struct subject *subject, const struct mint_plan *plan, 
 	const struct fixture *const fixture = subject->fixture;
 	const size_t last = ARRAY_LEN(backoffs_ms) - 1;
 
+	subject->hasty = false;
 	subject->failure = plan->class;
 	(void)snprintf(subject->failure_ref, sizeof(subject->failure_ref), "%s", ref);
 	if (plan->class == FAILURE_PERMANENT) {
