@@ -205,6 +205,16 @@ static int start_signals(struct broker *broker, struct err *err)
 	return 0;
 }
 
+struct endpoint_context broker_endpoint_context(struct broker *broker)
+{
+	return (struct endpoint_context){
+		.server = broker->web,
+		.timers = loop_timers(broker->loop),
+		.bridges = broker->bridges,
+		.audit = broker->audit,
+	};
+}
+
 static void audit_start(const struct broker *broker)
 {
 	struct credential_info info;
@@ -226,15 +236,26 @@ static void audit_start(const struct broker *broker)
 			 "");
 }
 
-static void warn_of_loopback(const struct service *service)
+static void warn_of_addresses(const struct broker *broker)
 {
+	const struct service *const service = &broker->service;
+	char text[ADDRESS_TEXT_SIZE];
+
 	for (size_t i = 0; i < service->endpoint_count; i++) {
 		const struct profile_config *const settings =
 			endpoint_profile(service->endpoints[i])->settings;
-		if (settings->allow_peers.automatic && address_is_loopback(&settings->listen))
-			log_warning(
-				"profile %s: its endpoint is on loopback, which serves every local user",
-				settings->name);
+		const struct address *const address = endpoint_address(service->endpoints[i]);
+		if (address_is_loopback(address)) {
+			if (settings->allow_peers.automatic)
+				log_warning("profile %s: its endpoint is on loopback, which serves "
+					    "every local user",
+					    settings->name);
+		} else if (!address_is_wildcard(address) &&
+			   !bridges_own(broker->bridges, address)) {
+			log_warning("profile %s: this host has no address %s yet; its endpoint "
+				    "serves once it has",
+				    settings->name, address_format_ip(address, text));
+		}
 	}
 }
 
@@ -274,7 +295,7 @@ int broker_start(struct broker *broker, const struct options *options, struct co
 	if (service_build(broker, config, &nothing, &broker->service, err) ||
 	    start_control(broker, config, err))
 		goto failed;
-	warn_of_loopback(&broker->service);
+	warn_of_addresses(broker);
 	audit_start(broker);
 	memory_release();
 	say_ready(broker);

@@ -8,6 +8,7 @@
 #include "broker/base/list.h"
 #include "broker/base/timer.h"
 #include "broker/counters.h"
+#include "broker/endpoint.h"
 #include "broker/options.h"
 
 #include <stdbool.h>
@@ -102,6 +103,9 @@ struct counters *broker_counters(struct broker *broker, const char *profile);
 
 /* Frees the credentials of before; no mint may be under way. */
 void broker_free_retired(struct broker *broker);
+
+/* What its endpoints have in common. */
+struct endpoint_context broker_endpoint_context(struct broker *broker);
 
 /* broker_service.c */
 /*

@@ -131,20 +131,52 @@ static void reread(struct bridges *bridges)
 	freeifaddrs(all);
 }
 
-bool bridges_contain(struct bridges *bridges, const struct address *address)
+static void refresh(struct bridges *bridges)
 {
 	const int64_t now_ms = clock_boot_ms(bridges->clock);
 
-	if (!bridges->read || now_ms - bridges->read_ms >= REREAD_MS) {
-		bridges->read = true;
-		bridges->read_ms = now_ms;
-		reread(bridges);
-	}
+	if (bridges->read && now_ms - bridges->read_ms < REREAD_MS)
+		return;
+	bridges->read = true;
+	bridges->read_ms = now_ms;
+	reread(bridges);
+}
+
+bool bridges_own(struct bridges *bridges, const struct address *address)
+{
+	refresh(bridges);
 	for (size_t i = 0; i < bridges->own_count; i++)
 		if (address_same_ip(&bridges->own[i], address))
-			return false;
+			return true;
+	return false;
+}
+
+bool bridges_contain(struct bridges *bridges, const struct address *address)
+{
+	if (bridges_own(bridges, address))
+		return false;
 	for (size_t i = 0; i < bridges->network_count; i++)
 		if (cidr_contains(&bridges->networks[i], address))
 			return true;
 	return false;
+}
+
+int bridges_address_of(const char *interface, struct address *out)
+{
+	struct ifaddrs *all;
+	struct address address;
+	bool found = false;
+
+	if (getifaddrs(&all))
+		return -1;
+	for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
+		if (!i->ifa_addr || strcmp(i->ifa_name, interface) != 0 ||
+		    address_from_sockaddr(&address, i->ifa_addr, size_of(i->ifa_addr)))
+			continue;
+		if (!found || address.any.sa_family == AF_INET)
+			*out = address;
+		found = true;
+	}
+	freeifaddrs(all);
+	return found ? 0 : -1;
 }

@@ -3,6 +3,7 @@
 
 #include "broker/base/alloc.h"
 #include "broker/base/err.h"
+#include "broker/net/http_stream.h"
 #include "broker/net/loop.h"
 
 #include <errno.h>
@@ -57,6 +58,11 @@ void http_listener_set_handler(struct http_listener *listener, const struct http
 	listener->handler_ctx = ctx;
 }
 
+void http_listener_set_max_body(struct http_listener *listener, size_t max_bytes)
+{
+	listener->max_body_bytes = max_bytes;
+}
+
 void http_listener_set_max_connections(struct http_listener *listener, size_t max_connections)
 {
 	listener->max_connections = max_connections;
@@ -76,6 +82,8 @@ void http_listener_dismiss(struct http_listener *listener)
 			CONTAINER_OF(link, struct http_connection, link);
 		if (connection->phase == HTTP_PHASE_WAITING)
 			listener->handler->closing(listener->handler_ctx, connection->request);
+		else if (connection->phase == HTTP_PHASE_STREAMING)
+			http_stream_close(http_request_stream(connection->request));
 		else if (connection->phase != HTTP_PHASE_WRITING)
 			http_connection_cut(connection);
 	}
@@ -142,6 +150,7 @@ static void note_peer(struct http_connection *connection)
 	if (!listener->has_local) {
 		if (!getsockopt(connection->fd, SOL_SOCKET, SO_PEERCRED, &ucred, &len)) {
 			connection->peer_uid = ucred.uid;
+			connection->peer_gid = ucred.gid;
 			connection->peer_pid = ucred.pid;
 		}
 		return;

@@ -33,6 +33,8 @@ int listen_tcp(struct address *address, int *out, struct err *err)
 	AUTO_CLOSE int fd =
 		socket(address->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) ||
+	    /* Of ip(7), and good for IPv6 too. */
+	    setsockopt(fd, SOL_IP, IP_FREEBIND, &yes, sizeof(yes)) ||
 	    (address->any.sa_family == AF_INET6 &&
 	     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes))) ||
 	    bind(fd, &address->any, address->len) || listen(fd, BACKLOG) ||
