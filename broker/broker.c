@@ -19,6 +19,7 @@
 #include "broker/process.h"
 #include "broker/profile.h"
 #include "broker/recipe/recipe.h"
+#include "broker/session.h"
 #include "broker/token_cache.h"
 
 #include <errno.h>
@@ -292,6 +293,7 @@ int broker_start(struct broker *broker, const struct options *options, struct co
 	    start_servers(broker, err) || start_minting(broker, config, err))
 		goto failed;
 	broker->bridges = bridges_new(clock_system());
+	broker->sessions = sessions_new(broker);
 	if (service_build(broker, config, &nothing, &broker->service, err) ||
 	    start_control(broker, config, err))
 		goto failed;
@@ -377,6 +379,7 @@ void broker_stop(struct broker *broker)
 	if (!broker->loop)
 		return;
 	control_close(broker->control);
+	sessions_free(broker->sessions);
 	service_drop(&broker->service, &nothing);
 	if (broker->draining)
 		(void)audit_write(broker->audit, audit_event(broker->audit, "broker.stop"));

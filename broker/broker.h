@@ -29,6 +29,7 @@ struct loop;
 struct loop_source;
 struct minter;
 struct profile;
+struct sessions;
 struct token_cache;
 
 #ifndef POSTERN_VERSION
@@ -78,6 +79,7 @@ struct broker {
 	struct minter *minter;
 	struct token_cache *cache;
 	struct service service;
+	struct sessions *sessions;
 	struct list counters;
 	int64_t started_wall_ms;
 	bool draining;
@@ -104,6 +106,8 @@ struct counters *broker_counters(struct broker *broker, const char *profile);
 /* Frees the credentials of before; no mint may be under way. */
 void broker_free_retired(struct broker *broker);
 
+/* The profile of that name, or NULL. Borrowed. */
+struct profile *broker_profile(const struct broker *broker, const char *name);
 /* What its endpoints have in common. */
 struct endpoint_context broker_endpoint_context(struct broker *broker);
 

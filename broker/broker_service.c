@@ -118,3 +118,13 @@ void service_swap(struct service *current, struct service *takes_next)
 				     profile_of(current, current->endpoints[i]));
 	service_drop(&old, current);
 }
+
+struct profile *broker_profile(const struct broker *broker, const char *name)
+{
+	const struct service *const service = &broker->service;
+
+	for (size_t i = 0; i < service->profile_count; i++)
+		if (!strcmp(service->profiles[i]->settings->name, name))
+			return service->profiles[i];
+	return NULL;
+}

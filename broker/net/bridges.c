@@ -151,14 +151,22 @@ bool bridges_own(struct bridges *bridges, const struct address *address)
 	return false;
 }
 
-bool bridges_contain(struct bridges *bridges, const struct address *address)
+static bool is_inside(const struct bridges *bridges, const struct address *address)
 {
-	if (bridges_own(bridges, address))
-		return false;
 	for (size_t i = 0; i < bridges->network_count; i++)
 		if (cidr_contains(&bridges->networks[i], address))
 			return true;
 	return false;
+}
+
+bool bridges_contain(struct bridges *bridges, const struct address *address)
+{
+	return !bridges_own(bridges, address) && is_inside(bridges, address);
+}
+
+bool bridges_serve(struct bridges *bridges, const struct address *address)
+{
+	return bridges_own(bridges, address) && is_inside(bridges, address);
 }
 
 int bridges_address_of(const char *interface, struct address *out)

@@ -15,12 +15,12 @@ static int refuse(const struct address *address, int errnum, struct err *err)
 
 	address_format(address, text);
 	if (errnum == EADDRINUSE)
-		return err_set(err, ERR_SYSTEM,
+		return err_set(err, ERR_BUSY,
 			       "cannot listen on %s: the port is in use (ss -ltnp shows by whom)",
 			       text);
 	if (errnum == EADDRNOTAVAIL)
-		return err_set(err, ERR_SYSTEM,
-			       "cannot listen on %s: this host has no such address", text);
+		return err_set(err, ERR_BUSY, "cannot listen on %s: this host has no such address",
+			       text);
 	return err_set_errno(err, errnum, "cannot listen on %s", text);
 }
 
