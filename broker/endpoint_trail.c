@@ -35,7 +35,9 @@ void trail_flush(struct endpoint *endpoint)
 	if (!timer_is_set(&endpoint->counts_timer))
 		return;
 	timer_stop(endpoint->context.timers, &endpoint->counts_timer);
-	on_counts(&endpoint->counts_timer);
+	/* A session's last counts are in its session.close. */
+	if (!endpoint->session)
+		on_counts(&endpoint->counts_timer);
 }
 
 void trail_count(struct endpoint *endpoint, struct profile *profile, const char *route,
