@@ -112,8 +112,9 @@ json_t *status_json(const struct broker *broker)
 		json_pack("{s:s,s:i,s:o,s:o,s:o,s:{s:I,s:I},s:o}", "version", POSTERN_VERSION,
 			  "pid", (int)getpid(), "started_at", time_or_null(broker->started_wall_ms),
 			  "source", source_json(broker), "profiles", profiles, "sessions", "open",
-			  0, "limit", (json_int_t)broker->service.config->broker.max_sessions,
-			  "counters", counters_json(broker));
+			  (json_int_t)sessions_count(broker->sessions), "limit",
+			  (json_int_t)broker->service.config->broker.max_sessions, "counters",
+			  counters_json(broker));
 	if (!status)
 		abort();
 	return status;
