@@ -131,16 +131,22 @@ void http_stream_write(struct http_stream *stream, const char *text)
 	resume(stream);
 }
 
+/* What is left goes out within the time that any answer has. */
+static void finish(struct http_stream *stream)
+{
+	stream->ending = true;
+	resume(stream);
+	http_connection_set_phase(stream->connection, HTTP_PHASE_WRITING);
+}
+
 void http_stream_end(struct http_stream *stream)
 {
 	stream->gone = NULL;
-	stream->ending = true;
-	resume(stream);
+	finish(stream);
 }
 
 void http_stream_close(struct http_stream *stream)
 {
-	stream->ending = true;
-	resume(stream);
+	finish(stream);
 	tell_owner(stream);
 }
