@@ -41,15 +41,13 @@ static struct endpoint *find_endpoint(const struct service *old,
 static int add_endpoint(struct broker *broker, struct profile *profile, const struct service *old,
 			struct service *out, struct err *err)
 {
-	static const struct endpoint_options standing = {.pin = PIN_NONE};
 	const struct endpoint_context context = broker_endpoint_context(broker);
 	struct endpoint *endpoint = find_endpoint(old, profile->settings);
-	struct address address = profile->settings->listen;
+	struct endpoint_options standing = {.address = profile->settings->listen, .pin = PIN_NONE};
 	int fd;
 
-	if (!endpoint &&
-	    (listen_tcp(&address, &fd, err) ||
-	     endpoint_open(&context, profile, &standing, fd, &address, &endpoint, err)))
+	if (!endpoint && (listen_tcp(&standing.address, &fd, err) ||
+			  endpoint_open(&context, profile, &standing, fd, &endpoint, err)))
 		return err_prefix(err, "profile %s", profile->settings->name);
 	out->endpoints[out->endpoint_count++] = endpoint;
 	return 0;
@@ -84,7 +82,7 @@ void service_drop(struct service *service, const struct service *other)
 {
 	for (size_t i = 0; i < service->endpoint_count; i++)
 		if (!holds(other, service->endpoints[i]))
-			endpoint_close(service->endpoints[i]);
+			endpoint_close(service->endpoints[i], NULL);
 	for (size_t i = 0; i < service->profile_count; i++)
 		profile_unref(service->profiles[i]);
 	free(service->endpoints);

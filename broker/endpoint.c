@@ -9,14 +9,14 @@
 #include "broker/profile.h"
 
 int endpoint_open(const struct endpoint_context *context, struct profile *profile,
-		  const struct endpoint_options *options, int takes_fd,
-		  const struct address *address, struct endpoint **out, struct err *err)
+		  const struct endpoint_options *options, int takes_fd, struct endpoint **out,
+		  struct err *err)
 {
 	const struct profile_config *const limits = profile->settings;
 	struct http_listener *listener;
 
-	if (http_listener_new(context->server, takes_fd, address, limits->endpoint_connections,
-			      &listener, err))
+	if (http_listener_new(context->server, takes_fd, &options->address,
+			      limits->endpoint_connections, &listener, err))
 		return -1;
 	struct endpoint *const endpoint = xcalloc(1, sizeof(*endpoint));
 	endpoint->context = *context;
@@ -25,9 +25,9 @@ int endpoint_open(const struct endpoint_context *context, struct profile *profil
 	endpoint->session = options->session ? xstrdup(options->session) : NULL;
 	endpoint->label = options->label ? xstrdup(options->label) : NULL;
 	endpoint->listener = listener;
-	endpoint->address = *address;
+	endpoint->address = options->address;
 	endpoint->admission.pin = options->pin;
-	endpoint->admission.loopback = address_is_loopback(address);
+	endpoint->admission.loopback = address_is_loopback(&options->address);
 	rate_init(&endpoint->rate, limits->endpoint_rate, clock_boot_ms(context->timers->clock));
 	list_init(&endpoint->unpinned);
 	list_init(&endpoint->queue);
@@ -40,11 +40,13 @@ int endpoint_open(const struct endpoint_context *context, struct profile *profil
 	return 0;
 }
 
-void endpoint_close(struct endpoint *endpoint)
+void endpoint_close(struct endpoint *endpoint, struct endpoint_counts *last)
 {
 	if (!endpoint)
 		return;
 	http_listener_close(endpoint->listener);
+	if (last)
+		*last = endpoint->counts;
 	timer_stop(endpoint->context.timers, &endpoint->queue_timer);
 	trail_flush(endpoint);
 	refusal_log_free(endpoint->refusals);

@@ -31,8 +31,9 @@ struct endpoint_context {
 
 /* What one endpoint is for. */
 struct endpoint_options {
-	const char *session; /* its id; NULL: a standing endpoint */
-	const char *label;   /* the session's; NULL: none */
+	struct address address; /* that its socket is bound to */
+	const char *session;	/* its id; NULL: a standing endpoint */
+	const char *label;	/* the session's; NULL: none */
 	enum pin pin;
 	struct token_entry *tokens; /* NULL: those that the profile shares */
 };
@@ -43,15 +44,12 @@ struct endpoint_counts {
 	uint64_t refused;
 };
 
-/*
- * Serves a listening socket that is bound to `address`, and takes it. Profile and tokens are
- * referenced, the strings copied.
- */
+/* Serves a listening socket, which it takes. Profile and tokens are referenced, the strings copied. */
 NODISCARD int endpoint_open(const struct endpoint_context *context, struct profile *profile,
 			    const struct endpoint_options *options, int takes_fd,
-			    const struct address *address, struct endpoint **out, struct err *err);
-/* Answers what waits, and closes. NULL is fine. */
-void endpoint_close(struct endpoint *endpoint);
+			    struct endpoint **out, struct err *err);
+/* Answers what waits, and closes; `last`, unless NULL, gets the counts. A NULL endpoint is fine. */
+void endpoint_close(struct endpoint *endpoint, struct endpoint_counts *last);
 
 /* New requests get the new profile; those that wait end with the one they began with. */
 void endpoint_set_profile(struct endpoint *endpoint, struct profile *profile);

@@ -274,12 +274,13 @@ int session_open(struct sessions *sessions, const struct session_wish *wish, str
 	session->tokens = session_tokens(sessions, wish, &profile);
 	const struct endpoint_context context = broker_endpoint_context(sessions->broker);
 	const struct endpoint_options options = {
+		.address = address,
 		.session = session->id,
 		.label = session->label,
 		.pin = wish->pin,
 		.tokens = session->tokens,
 	};
-	if (endpoint_open(&context, profile, &options, fd, &address, &session->endpoint, &err)) {
+	if (endpoint_open(&context, profile, &options, fd, &session->endpoint, &err)) {
 		token_entry_unref(session->tokens);
 		free(session->label);
 		free(session);
@@ -307,13 +308,12 @@ void session_end(struct session *session, const char *reason)
 	timer_stop(loop_timers(broker->loop), &session->expiry);
 	list_remove(&session->link);
 	sessions->count--;
-	endpoint_counts(session->endpoint, &counts);
 	json_t *const event = audit_event(broker->audit, "session.close");
 	audit_add(event, "session", session->id);
 	audit_add(event, "profile", session->profile->settings->name);
 	audit_add(event, "label", session->label);
 	audit_add(event, "reason", reason);
-	endpoint_close(session->endpoint);
+	endpoint_close(session->endpoint, &counts);
 	audit_add_int(event, "requests", (int64_t)counts.requests);
 	audit_add_int(event, "tokens", (int64_t)counts.tokens);
 	audit_add_int(event, "refused", (int64_t)counts.refused);
