@@ -55,7 +55,7 @@ static void note_verdict(struct endpoint *endpoint, struct profile *profile,
 
 /* Words a refusal that no mint stands behind, and logs why. */
 static void refuse(struct endpoint *endpoint, struct profile *profile, struct http_request *request,
-		   const char *why)
+		   const char *route, const char *why)
 {
 	char ref[TOKEN_REF_SIZE];
 	const struct recipe_token none = {
@@ -64,13 +64,13 @@ static void refuse(struct endpoint *endpoint, struct profile *profile, struct ht
 		.ref = ref,
 		.retry_after_s = 1,
 	};
-	const struct refusal refusal = {"token_unavailable", "token", 503, ref};
+	const struct refusal refusal = {"token_unavailable", route, 503, ref};
 
 	random_hex(ref, sizeof(ref));
-	log_info("no token: ref=%s profile=%s session=%s %s", ref, profile->settings->name,
-		 endpoint->session ? endpoint->session : "-", why);
+	log_info("refused: ref=%s profile=%s session=%s route=%s %s", ref, profile->settings->name,
+		 endpoint->session ? endpoint->session : "-", route, why);
 	trail_refusal(endpoint, profile, &refusal, http_request_peer(request));
-	trail_count(endpoint, profile, "token",
+	trail_count(endpoint, profile, route,
 		    profile->backend->give(profile->recipe, request, &none));
 }
 
@@ -88,7 +88,7 @@ static void give(struct endpoint *endpoint, struct profile *profile, struct http
 	const struct address *const peer = http_request_peer(request);
 
 	if (token.token && trail_serve(endpoint, profile, peer, given)) {
-		refuse(endpoint, profile, request,
+		refuse(endpoint, profile, request, "token",
 		       "audit_required is set and the trail cannot be written");
 		return;
 	}
@@ -190,7 +190,7 @@ static void on_pin_late(struct timer *timer)
 {
 	struct pending *const pending = CONTAINER_OF(timer, struct pending, timer);
 
-	refuse(pending->endpoint, pending->profile, pending->request,
+	refuse(pending->endpoint, pending->profile, pending->request, pending->verdict.route,
 	       "the session has not been pinned in time");
 	pending_free(pending);
 }
@@ -275,7 +275,8 @@ static void on_closing(void *ctx, struct http_request *request)
 	if (pending->verdict.response && !timer_is_set(&pending->timer))
 		answer(endpoint, pending->profile, request, &pending->verdict);
 	else
-		refuse(endpoint, pending->profile, request, "the endpoint is closing");
+		refuse(endpoint, pending->profile, request, pending->verdict.route,
+		       "the endpoint is closing");
 	pending_free(pending);
 }
 
