@@ -14,6 +14,7 @@
 #include "broker/net/listen.h"
 #include "broker/net/loop.h"
 #include "broker/profile.h"
+#include "broker/session_ports.h"
 #include "broker/token_cache.h"
 
 #include <inttypes.h>
@@ -21,9 +22,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Ports of sessions: below what the kernel gives to connections by default (ip_local_port_range). */
-#define FIRST_PORT 20000
-#define PORTS 12768
 /* What `session_listen = auto` means. */
 #define DEFAULT_BRIDGE "docker0"
 
@@ -31,7 +29,7 @@ struct sessions {
 	struct broker *broker;
 	struct list all;
 	size_t count;
-	unsigned next_port; /* offset into the ports: the one that was used longest ago */
+	struct session_ports ports;
 };
 
 struct sessions *sessions_new(struct broker *broker)
@@ -40,7 +38,7 @@ struct sessions *sessions_new(struct broker *broker)
 
 	sessions->broker = broker;
 	list_init(&sessions->all);
-	sessions->next_port = random_below(PORTS);
+	session_ports_init(&sessions->ports, random_below(SESSION_PORTS_COUNT));
 	return sessions;
 }
 
@@ -160,25 +158,32 @@ static int choose_address(const struct sessions *sessions, const struct session_
 		      " to listen on: name an address with listen, or set session_listen");
 }
 
-/* Ports are used again oldest first, so that a stale sandbox does not meet a new session. */
+/* On the port that was asked for, else on the one of ours that has been free for the longest. */
 static int listen_somewhere(struct sessions *sessions, struct address *address, int *fd,
 			    struct err *err)
 {
-	if (address_port(address))
-		return listen_tcp(address, fd, err);
-	for (unsigned tries = 0; tries < PORTS; tries++) {
+	struct session_ports *const ports = &sessions->ports;
+
+	if (address_port(address)) {
+		if (listen_tcp(address, fd, err))
+			return -1;
+		session_ports_claim(ports, address_port(address));
+		return 0;
+	}
+	for (size_t tries = ports->count; tries > 0; tries--) {
 		struct address candidate = *address;
-		const unsigned port = FIRST_PORT + sessions->next_port;
-		sessions->next_port = (sessions->next_port + 1) % PORTS;
-		address_set_port(&candidate, (uint16_t)port);
+		address_set_port(&candidate, session_ports_take(ports));
 		if (!listen_tcp(&candidate, fd, err)) {
 			*address = candidate;
 			return 0;
 		}
+		/* Somebody else's. */
+		session_ports_give(ports, address_port(&candidate));
 		if (err->code != ERR_BUSY)
-			break;
+			return -1;
 	}
-	return -1;
+	return err_set(err, ERR_BUSY, "every port of %d to %d is in use", SESSION_PORTS_FIRST,
+		       SESSION_PORTS_FIRST + SESSION_PORTS_COUNT - 1);
 }
 
 static void audit_open_session(const struct session *session, const struct session_wish *wish)
@@ -281,6 +286,7 @@ int session_open(struct sessions *sessions, const struct session_wish *wish, str
 		.tokens = session->tokens,
 	};
 	if (endpoint_open(&context, profile, &options, fd, &session->endpoint, &err)) {
+		session_ports_give(&sessions->ports, address_port(&address));
 		token_entry_unref(session->tokens);
 		free(session->label);
 		free(session);
@@ -313,6 +319,7 @@ void session_end(struct session *session, const char *reason)
 	audit_add(event, "profile", session->profile->settings->name);
 	audit_add(event, "label", session->label);
 	audit_add(event, "reason", reason);
+	session_ports_give(&sessions->ports, address_port(endpoint_address(session->endpoint)));
 	endpoint_close(session->endpoint, &counts);
 	audit_add_int(event, "requests", (int64_t)counts.requests);
 	audit_add_int(event, "tokens", (int64_t)counts.tokens);
