@@ -110,7 +110,11 @@ static int read_peers(const struct reading *reading, const json_t *value)
 		struct address *const peer = &wish->peers[wish->peer_count];
 		if (!json_is_string(item) || address_parse_ip(peer, json_string_value(item)))
 			return -1;
-		wish->peer_count++;
+		/* The same one twice is one. */
+		bool known = false;
+		for (size_t k = 0; k < wish->peer_count; k++)
+			known = known || address_same_ip(&wish->peers[k], peer);
+		wish->peer_count += !known;
 	}
 	return 0;
 }
