@@ -38,6 +38,22 @@ bool profile_allows(const struct profile *profile, gid_t gid, const gid_t *group
 	return false;
 }
 
+struct token_entry *profile_token_entry(const struct profile *profile, struct token_cache *cache,
+					const char *session)
+{
+	const struct profile_config *const settings = profile->settings;
+	const struct token_key key = {
+		.service_account = settings->service_account,
+		.scopes = &settings->scopes,
+		.delegates = &settings->delegates,
+		.lifetime_s = settings->lifetime_s,
+		.session = session,
+		.profile = settings->name,
+	};
+
+	return token_cache_get(cache, &key);
+}
+
 struct profile *profile_new(struct config *config, const struct profile_config *settings,
 			    struct http_server *server, struct token_cache *cache,
 			    struct counters *counters)
@@ -51,13 +67,6 @@ struct profile *profile_new(struct config *config, const struct profile_config *
 		.advertise_host = settings->advertise_host,
 		.scopes = &settings->scopes,
 	};
-	const struct token_key key = {
-		.service_account = settings->service_account,
-		.scopes = &settings->scopes,
-		.delegates = &settings->delegates,
-		.lifetime_s = settings->lifetime_s,
-		.profile = settings->name,
-	};
 
 	profile->refs = 1;
 	profile->config = config_ref(config);
@@ -65,7 +74,7 @@ struct profile *profile_new(struct config *config, const struct profile_config *
 	profile->counters = counters;
 	profile->backend = recipe_find(settings->backend);
 	profile->recipe = profile->backend->open(server, &grant);
-	profile->tokens = token_cache_get(cache, &key);
+	profile->tokens = profile_token_entry(profile, cache, NULL);
 	find_groups(profile);
 	return profile;
 }

@@ -229,19 +229,9 @@ struct token_entry *session_tokens(struct sessions *sessions, const struct sessi
 				   struct profile **profile)
 {
 	*profile = broker_profile(sessions->broker, wish->profile);
-	const struct profile_config *const settings = (*profile)->settings;
-	const struct token_key key = {
-		.service_account = settings->service_account,
-		.scopes = &settings->scopes,
-		.delegates = &settings->delegates,
-		.lifetime_s = settings->lifetime_s,
-		.session = wish->id,
-		.profile = settings->name,
-	};
-
-	if (settings->token_sharing == TOKEN_SHARING_PROFILE)
+	if ((*profile)->settings->token_sharing == TOKEN_SHARING_PROFILE)
 		return token_entry_ref((*profile)->tokens);
-	return token_cache_get(sessions->broker->cache, &key);
+	return profile_token_entry(*profile, sessions->broker->cache, wish->id);
 }
 
 static void set_times(struct session *session, const struct session_wish *wish)
