@@ -93,14 +93,25 @@ int broker_open_credential(const struct broker *broker, const struct config *con
 	return credential_open(&options, out, err);
 }
 
+static void on_settled(struct timer *timer);
+
+static void settle_later(struct broker *broker)
+{
+	timer_set_after(loop_timers(broker->loop), &broker->settle_timer, SETTLE_MS, on_settled);
+}
+
 void broker_free_retired(struct broker *broker)
 {
 	list_for_each(link, &broker->retired) {
 		struct retired *const retired = CONTAINER_OF(link, struct retired, link);
+		if (credential_is_busy(retired->credential))
+			continue; /* a preflight's */
 		list_remove(link);
 		credential_free(retired->credential);
 		free(retired);
 	}
+	if (!list_empty(&broker->retired))
+		settle_later(broker);
 }
 
 /* Not in on_mint_ended(): the credential's own callback may still be on the stack there. */
@@ -122,7 +133,7 @@ static void on_mint_ended(void *ctx, const char *profile, bool ok)
 	counters->mints++;
 	if (!ok)
 		counters->mint_failures++;
-	timer_set_after(loop_timers(broker->loop), &broker->settle_timer, SETTLE_MS, on_settled);
+	settle_later(broker);
 }
 
 static int start_servers(struct broker *broker, struct err *err)
