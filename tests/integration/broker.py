@@ -10,7 +10,7 @@ import re
 import resource
 import signal
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -50,8 +50,8 @@ def environment(home: Path, **extra: str) -> dict[str, str]:
 
 
 def as_a_user() -> list[str]:
-    """What makes a command one of a plain user, where the tests are root's: the same user by another
-    number, without privileges."""
+    """What makes a command one of a plain user where the tests are root's: the same user under
+    another number, without privileges."""
     return ["unshare", "--user", "--map-user=1000"] if os.geteuid() == 0 else []
 
 
@@ -113,7 +113,7 @@ class Broker:
         if self._args is None:
             self.config_file.write_text(configuration.render(self.sections))
         args = ["--config", self.config_file] if self._args is None else list(self._args)
-        out, err = (open(self.directory / name, "a", encoding="utf-8")
+        out, err = (open(self.directory / name, "a", encoding="utf-8")  # noqa: SIM115
                     for name in ("stdout", "stderr"))
         self._files = [out, err]
         start = out.tell()
@@ -255,6 +255,18 @@ class Broker:
         assert reply.status == 200, reply
         answer: dict[str, Any] = reply.json
         return answer
+
+    def until(self, good: Callable[[Reply], bool], profile: str | None = None,
+              timeout_s: float = 5.0) -> Reply:
+        """The first answer for a token that is good."""
+        def look() -> Reply | None:
+            reply = self.token(profile)
+            return reply if good(reply) else None
+        return eventually("such an answer for a token", look, timeout_s)
+
+    def until_token(self, profile: str | None = None, timeout_s: float = 5.0) -> Reply:
+        """The first answer that is a token."""
+        return self.until(lambda reply: reply.status == 200, profile, timeout_s)
 
     # what it wrote
 

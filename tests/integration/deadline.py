@@ -20,7 +20,7 @@ def allowed(seconds: float) -> float:
     return seconds * FACTOR
 
 
-def eventually(what: str, look: Callable[[], T], timeout_s: float = 5.0) -> T:
+def eventually(what: str, look: Callable[[], T | None], timeout_s: float = 5.0) -> T:
     """The first true value that `look` gives; AssertionError when none came in time."""
     end = time.monotonic() + allowed(timeout_s)
     while True:

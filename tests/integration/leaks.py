@@ -12,7 +12,7 @@ from pathlib import Path
 # Every secret that a stand-in knew or a broker gave.
 known: set[str] = set()
 
-# A secret is found by a part of this length, wherever it was cut: every STRIDE bytes one is looked for.
+# A secret is found by a part of this length, wherever it was cut: one begins every STRIDE bytes.
 WINDOW = 24
 STRIDE = 8
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -37,10 +38,8 @@ def descriptors(pid: int) -> dict[int, str]:
     directory = Path(f"/proc/{pid}/fd")
     found = {}
     for path in directory.iterdir():
-        try:
+        with contextlib.suppress(OSError):  # closed meanwhile
             found[int(path.name)] = os.readlink(path)
-        except OSError:
-            pass  # closed meanwhile
     return found
 
 

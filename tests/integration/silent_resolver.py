@@ -54,7 +54,9 @@ def measure(directory: Path, credential: str) -> dict[str, object]:
     with silent_name_server(directory) as server, Broker(
             directory, broker={"endpoint_rate": 0}, endpoints=names,
             source={"type": "file", "file": credential}) as broker:
-        statuses, samples, threads = [], [], 0
+        statuses: list[int] = []
+        samples: list[float] = []
+        threads = 0
         # past the time-out of the connection, at which libcurl must not wait for the look-up's end
         while "mint failed: " not in broker.log:
             with broker.client() as client:

@@ -163,7 +163,7 @@ def test_a_broker_without_descriptors_still_answers_and_does_not_spin(start: Sta
             # a mint needs a descriptor: it fails, and that is all
             assert kept.ask(TOKEN).status == 503
         assert eventually("room again", lambda: broker.get("/").status == 200)
-        assert eventually("a token", lambda: broker.token().status == 200)
+        broker.until_token()
 
 
 def test_a_limit_that_sessions_do_not_fit_in_is_refused(start: Starter) -> None:

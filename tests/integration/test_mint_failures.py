@@ -18,7 +18,6 @@ from tests.google.standin import ACCOUNT, USER, Standin
 from . import leaks
 from .broker import Broker
 from .conftest import Starter, new_directory
-from .deadline import eventually
 from .http1 import Reply
 
 MINT = "generateAccessToken"
@@ -63,7 +62,8 @@ TRANSIENT = {
     "no JSON": Step(body="no JSON"), "a JSON list": Step(body=[]), "nothing": Step(body=""),
     "half a JSON": Step(body='{"accessToken":"x","expireTime":'),
     "no accessToken": Step(missing="accessToken"), "no expireTime": Step(missing="expireTime"),
-    "expireTime of words": Step(expire_time="tomorrow"), "expireTime of digits": Step(expire_time=1),
+    "expireTime of words": Step(expire_time="tomorrow"),
+    "expireTime of digits": Step(expire_time=1),
     "expireTime without offset": Step(expire_time="2999-01-01T00:00:00"),
     "expireTime passed": Step(expire_time="2001-01-01T00:00:00Z"),
     "accessToken of digits": Step(body={"accessToken": 1, "expireTime": "2999-01-01T00:00:00Z"}),
@@ -83,7 +83,7 @@ def faulty(artifacts: Path, request: pytest.FixtureRequest) -> Iterator[dict[str
     with Standin() as google:
         with Broker(new_directory(artifacts, request.node.nodeid), google,
                     profiles=profiles) as broker:
-            for profile, (name, step) in zip(profiles, TRANSIENT.items()):
+            for profile, (name, step) in zip(profiles, TRANSIENT.items(), strict=True):
                 google.script(MINT, step)
                 reply = broker.token(profile)
                 outcomes[name] = Outcome(broker, profile, reply, google.pending(MINT))
@@ -106,8 +106,7 @@ class Outcome:
     def recovers(self) -> None:
         """Whether there is a token once the backoff is over."""
         with contextlib.suppress(AssertionError):
-            self.recovered = eventually(
-                "a token", lambda: self.broker.token(self.profile).status == 200, 4)
+            self.recovered = self.broker.until_token(self.profile, 4).status == 200
 
 
 @pytest.mark.parametrize("name", TRANSIENT)
@@ -231,7 +230,7 @@ def test_a_refused_source_token_is_replaced_at_the_next_try(broker: Broker,
                                                             google: Standin) -> None:
     google.script(MINT, Step(reason="ACCESS_TOKEN_EXPIRED"))
     assert explanation(broker.token())[0] == TEMPORARY
-    assert eventually("a token", lambda: broker.token().status == 200)
+    broker.until_token()
     assert (google.count("token"), google.count(MINT)) == (2, 2)
     one, two = (call.headers["authorization"] for call in google.calls_of(MINT))
     assert one != two
@@ -240,8 +239,7 @@ def test_a_refused_source_token_is_replaced_at_the_next_try(broker: Broker,
 def test_a_login_that_is_refused_twice_is_expired(broker: Broker, google: Standin) -> None:
     google.always(MINT, Step(reason="ACCOUNT_STATE_INVALID"))
     assert explanation(broker.token())[0] == TEMPORARY
-    reply = eventually("a refusal for good",
-                       lambda: (last := broker.token()).status == 403 and last)
+    reply = broker.until(lambda reply: reply.status == 403)
     assert explanation(reply)[0] == LOGIN_EXPIRED and google.count(MINT) == 2
 
 
@@ -276,7 +274,7 @@ def test_a_redirect_is_never_followed(broker: Broker, google: Standin) -> None:
     for kind in ("token", MINT):
         google.script(kind, Step(redirect=f"{google.url}/elsewhere", status=307))
     assert explanation(broker.token())[0] == TEMPORARY
-    eventually("a token", lambda: broker.token().status == 200, 15)
+    broker.until_token(timeout_s=15)
     assert google.count("other") == 0
 
 

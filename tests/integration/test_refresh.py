@@ -13,7 +13,7 @@ from tests.google.standin import Standin
 
 from .broker import Broker
 from .deadline import FACTOR, allowed, eventually
-from .http1 import TOKEN, request
+from .http1 import TOKEN, Reply, request
 
 MINT = "generateAccessToken"
 
@@ -22,7 +22,7 @@ MINT = "generateAccessToken"
 FRESH_S, DUE_S, STALE_S, LAST_S = 3600, 500, 200, 20
 
 
-def timed(broker: Broker) -> tuple[object, float]:
+def timed(broker: Broker) -> tuple[Reply, float]:
     begun = time.monotonic()
     reply = broker.token()
     return reply, time.monotonic() - begun
@@ -50,8 +50,7 @@ def test_a_token_that_is_due_is_served_at_once_and_renewed_behind(broker: Broker
         reply, took_s = timed(broker)
         assert reply.token == first.token and took_s < 0.2 * FACTOR
     google.release(MINT)
-    new = eventually("the new token", lambda: (reply := broker.token()).token != first.token
-                     and reply)
+    new = broker.until(lambda reply: reply.token != first.token)
     assert new.expires_in > 3500 and google.count(MINT) == 2
 
 
@@ -63,14 +62,14 @@ def test_a_stale_token_is_waited_for_300_ms(broker: Broker, google: Standin) -> 
     reply, took_s = timed(broker)
     assert reply.token == first.token and 0.25 < took_s < 0.3 + 0.4 * FACTOR
     google.release(MINT)
-    eventually("the new token", lambda: broker.token().token != first.token)
+    broker.until(lambda reply: reply.token != first.token)
 
 
 def test_a_request_at_the_margin_gets_the_new_token(broker: Broker, google: Standin) -> None:
     google.script(MINT, Step(life_s=STALE_S))
     first = broker.token()
     begun = time.monotonic()
-    seen = []
+    seen: list[str] = []
     while not seen or seen[-1] == first.token:
         assert time.monotonic() - begun < allowed(5)
         seen.append(broker.token().token)
@@ -87,7 +86,7 @@ def test_a_stale_token_is_served_where_the_mint_fails(broker: Broker, google: St
     google.clear(MINT)
     # nobody has to ask for the next try: a timer does it
     google.wait_for(MINT, 3)
-    assert eventually("the new token", lambda: broker.token().token != first.token)
+    broker.until(lambda reply: reply.token != first.token)
 
 
 def test_a_stale_token_is_served_where_the_account_is_refused(broker: Broker,
@@ -108,15 +107,12 @@ def test_a_token_in_its_last_seconds_is_waited_for_2500_ms(broker: Broker,
     assert 0 < first.expires_in <= LAST_S  # a new one is given however short it lives
     google.hold(MINT)
 
-    def late() -> object:
-        reply = broker.token()
-        return reply if reply.status == 503 else None
     begun = time.monotonic()
-    reply = eventually("a 503", late)
+    reply = broker.until(lambda reply: reply.status == 503)
     assert 2.4 < time.monotonic() - begun < 1 + 2.5 + 0.7 * FACTOR
     assert reply.header("Retry-After") == "1"
     google.release(MINT)
-    assert eventually("the new token", lambda: broker.token().status == 200)
+    broker.until_token()
 
 
 def test_who_waits_for_the_first_token_gets_it_when_it_comes(broker: Broker,
@@ -137,7 +133,7 @@ def test_a_mint_that_hangs_is_503_after_2500_ms_and_fills_the_cache(broker: Brok
     assert reply.json["error"] == "temporarily_unavailable"
     google.release(MINT)
     google.wait_for(MINT, answered=True)
-    assert eventually("the token", lambda: broker.token().status == 200)
+    broker.until_token()
     assert google.count(MINT) == 1
 
 

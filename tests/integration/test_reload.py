@@ -107,7 +107,8 @@ def test_a_port_that_the_kernel_chose_stays(start: Starter) -> None:
 
 def test_profiles_may_swap_their_endpoints(start: Starter, free_ports: list[int]) -> None:
     one, two = ({"listen": f"127.0.0.1:{port}"} for port in free_ports)
-    broker = start(profiles={"one": {"project": "p-one", **one}, "two": {"project": "p-two", **two}})
+    broker = start(profiles={"one": {"project": "p-one", **one},
+                             "two": {"project": "p-two", **two}})
     path = "/computeMetadata/v1/project/project-id"
     with broker.client("one") as kept:
         assert kept.ask(path).text == "p-one"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many who ask for the first token share one mint. 50 parallel callers of a client library make 48."""
+"""Many who ask for the first token share one mint: 50 callers of a client library make 48."""
 
 from __future__ import annotations
 

@@ -14,7 +14,6 @@ from tests.google.state import CLOUD_PLATFORM
 
 from .broker import Broker
 from .conftest import Starter
-from .deadline import eventually
 from .http1 import ACCOUNTS, TOKEN
 
 MINT = "generateAccessToken"
@@ -42,7 +41,8 @@ def test_a_login_is_refreshed_by_the_refresh_grant(broker: Broker, google: Stand
 
 
 def test_the_mint_asks_for_the_profile_and_nothing_more(start: Starter, google: Standin) -> None:
-    scopes = [f"https://www.googleapis.com/auth/{name}" for name in ("cloud-platform", "devstorage")]
+    auth = "https://www.googleapis.com/auth"
+    scopes = [f"{auth}/cloud-platform", f"{auth}/devstorage.read_only"]
     first, second = (google.add_account(f"{name}@my-project.iam.gserviceaccount.com").email
                      for name in ("first", "second"))
     for caller, target in ((USER, first), (first, second), (second, ACCOUNT)):
@@ -94,8 +94,7 @@ def test_expires_in_counts_down(broker: Broker, google: Standin) -> None:
     """gcp-metadata and test-infra#16762: what is said of the life is true when it is said."""
     first = broker.token()
     begun = time.monotonic()
-    later = eventually("a smaller expires_in", lambda: (
-        reply := broker.token()).expires_in < first.expires_in and reply)
+    later = broker.until(lambda reply: reply.expires_in < first.expires_in)
     assert later.token == first.token
     assert first.expires_in - later.expires_in <= time.monotonic() - begun + 1
     expires_at = google.minted[0].expires_ns / 1e9
@@ -143,7 +142,7 @@ def test_an_assertion_is_what_google_asks_for(by_key: Broker, google: Standin) -
 def test_every_attempt_has_an_assertion_of_its_own(by_key: Broker, google: Standin) -> None:
     """goth#113: the stale one was sent again and again."""
     google.script(MINT, Step(status=503, close=True), Step(reset=True))
-    eventually("a token after two failures", lambda: by_key.token().status == 200, 15)
+    by_key.until_token(timeout_s=15)
     assert google.count(MINT) == 3 and len(set(google.assertions)) == 3
     assert google.replays == []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A credential file that cannot be used: exit 2, and one line with the file, the field, the repair."""
+"""A credential file that cannot be used: exit 2, one line with the file, the field, the repair."""
 
 from __future__ import annotations
 
@@ -24,8 +24,17 @@ LOGIN = "gcloud auth application-default login"
 Make = Callable[[Standin], dict[str, Any]]
 
 
-def without(info: dict[str, Any], name: str) -> dict[str, Any]:
-    return {key: value for key, value in info.items() if key != name}
+def but(info: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Some fields changed, or left out where the change is None."""
+    return {key: value for key, value in {**info, **changes}.items() if value is not None}
+
+
+def login_but(**changes: Any) -> Make:
+    return lambda google: but(google.adc(), changes)
+
+
+def key_but(**changes: Any) -> Make:
+    return lambda google: but(google.service_account_key(), changes)
 
 
 def client_file(kind: str) -> Make:
@@ -38,10 +47,6 @@ def client_file(kind: str) -> Make:
 
 def of_type(kind: str, **more: Any) -> Make:
     return lambda google: {"type": kind, "universe_domain": "googleapis.com", **more}
-
-
-def key_with(pem: str) -> Make:
-    return lambda google: google.service_account_key(private_key=pem)
 
 
 def elliptic_key() -> str:
@@ -59,37 +64,33 @@ FOREIGN = ["https://198.51.100.254/token", "http://oauth2.googleapis.com/token",
 FILES: dict[str, tuple[Make, list[str]]] = {
     "client of an installed app": (client_file("installed"), ["installed", "OAuth client", LOGIN]),
     "client of a web app": (client_file("web"), ["web", "OAuth client", LOGIN]),
-    "no type": (lambda google: without(google.adc(), "type"), ["type"]),
-    "type of digits": (lambda google: google.adc(type=1), ["type"]),
+    "no type": (login_but(type=None), ["type"]),
+    "type of digits": (login_but(type=1), ["type"]),
     **{kind: (of_type(kind), ["type", kind, "authorized_user and service_account"]) for kind in (
         "external_account", "external_account_authorized_user", "impersonated_service_account",
         "gdch_service_account")},
-    "unknown type": (of_type("x\n\x1b[2J"), ["type", "\\x1b", "authorized_user and service_account"]),
-    "other universe": (lambda google: google.adc(universe_domain="s3nsapis.fr"),
+    "unknown type": (of_type("x\n\x1b[2J"),
+                     ["type", "\\x1b", "authorized_user and service_account"]),
+    "other universe": (login_but(universe_domain="s3nsapis.fr"),
                        ["universe_domain", "s3nsapis.fr", "googleapis.com"]),
     "other universe of a key": (
-        lambda google: google.service_account_key(universe_domain="evil.example"),
+        key_but(universe_domain="evil.example"),
         ["universe_domain", "evil.example"]),
-    **{f"foreign {field} {url}": (
-        lambda google, field=field, url=url: google.service_account_key(**{field: url}), [field])
-       for field in ("token_uri",) for url in FOREIGN},
-    **{f"foreign {field}": (
-        lambda google, field=field: google.adc(**{field: "https://evil.example/v1/token"}),
-        [field, "evil.example"])
+    **{f"foreign token_uri {url}": (key_but(token_uri=url), ["token_uri"]) for url in FOREIGN},
+    **{f"foreign {field}": (login_but(**{field: "https://evil.example/v1/token"}),
+                            [field, "evil.example"])
        for field in ("token_uri", "token_url", "token_info_url",
                      "service_account_impersonation_url")},
-    **{f"login without {name}": (lambda google, name=name: without(google.adc(), name),
-                                 [name, LOGIN])
+    **{f"login without {name}": (login_but(**{name: None}), [name, LOGIN])
        for name in ("client_id", "client_secret", "refresh_token")},
-    "login with an empty refresh_token": (lambda google: google.adc(refresh_token=""),
+    "login with an empty refresh_token": (login_but(refresh_token=""),
                                           ["refresh_token", LOGIN]),
-    **{f"key without {name}": (
-        lambda google, name=name: without(google.service_account_key(), name), [name])
+    **{f"key without {name}": (key_but(**{name: None}), [name])
        for name in ("client_email", "private_key")},
-    "client_email that is none": (lambda google: google.service_account_key(client_email="a/b"),
+    "client_email that is none": (key_but(client_email="a/b"),
                                   ["client_email"]),
-    "key of words": (key_with("not a key"), ["private_key"]),
-    "key of nothing": (key_with(""), ["private_key"]),
+    "key of words": (key_but(private_key="not a key"), ["private_key"]),
+    "key of nothing": (key_but(private_key=""), ["private_key"]),
     "key that is cut": (lambda google: google.service_account_key(
         private_key=google.service_account_key()["private_key"][:800]), ["private_key"]),
     "key with a fault": (lambda google: google.service_account_key(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Input that cannot be used: exit 2, one line that says where and what to do, and nothing started."""
+"""Input that cannot be used: exit 2, one line that says where and what to do, nothing started."""
 
 from __future__ import annotations
 
@@ -109,7 +109,8 @@ SETTINGS: dict[str, tuple[Mapping[str, Mapping[str, Any]], list[str]]] = {
     "scope with a quote": (profile(scopes='https://a.example/"x'), ["scopes"]),
     "delegate that is none": (profile(delegates=f"{ACCOUNT}, me"), ["delegates", "me"]),
     "peers of no network": (profile(allow_peers="127.0.0.1/33"), ["allow_peers"]),
-    "peers with host bits": (profile(allow_peers="172.17.0.1/16"), ["allow_peers", "172.17.0.1/16"]),
+    "peers with host bits": (profile(allow_peers="172.17.0.1/16"),
+                             ["allow_peers", "172.17.0.1/16"]),
     "peers of nothing": (profile(allow_peers=""), ["allow_peers"]),
     "unknown backend": (profile(backend="bedrock"), ["backend", "vertex"]),
     "number that is none": (profile(project_number="12x"), ["project_number"]),

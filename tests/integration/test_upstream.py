@@ -14,7 +14,6 @@ from tests.google.standin import Standin
 
 from .broker import Broker
 from .conftest import Starter
-from .deadline import eventually
 from .http1 import TOKEN, request
 from .latency import assert_quick
 from .test_mint_failures import TEMPORARY, assert_reported, explanation
@@ -45,7 +44,7 @@ def test_google_back_after_a_restart_is_found(broker: Broker, google: Standin) -
     text, ref = explanation(broker.token())
     assert text == TEMPORARY and "reason=connect" in assert_reported(broker, ref)
     google.start()
-    assert eventually("a token", lambda: broker.token().status == 200)
+    broker.until_token()
 
 
 def test_another_authority_is_not_trusted(start: Starter, google: Standin) -> None:
@@ -168,7 +167,7 @@ def test_a_google_that_hangs_at_any_byte_holds_up_nobody(start: Starter, google:
         assert {client.read().status for client in clients} == {503}
         google.release(MINT)
         for profile in broker.endpoints:
-            assert eventually("the token", lambda: broker.token(profile).status == 200)
+            broker.until_token(profile)
     assert google.count(MINT) == len(SILENCES)
 
 
@@ -186,4 +185,4 @@ def test_a_login_that_hangs_at_any_byte_holds_up_nobody(start: Starter, google: 
         assert {client.read().status for client in clients} == {503}
         google.release("token")
         for broker in brokers:
-            assert eventually("the token", lambda: broker.token().status == 200)
+            broker.until_token()
