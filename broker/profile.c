@@ -43,6 +43,7 @@ struct token_entry *profile_token_entry(const struct profile *profile, struct to
 {
 	const struct profile_config *const settings = profile->settings;
 	const struct token_key key = {
+		.source = profile->config->source.type,
 		.service_account = settings->service_account,
 		.scopes = &settings->scopes,
 		.delegates = &settings->delegates,

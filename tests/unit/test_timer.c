@@ -118,6 +118,8 @@ static void the_queue_does_what_a_plain_list_would(void **state)
 		assert_true(timer_queue_next_ms(&queue) == model_next(&model));
 		assert_int_equal(timer_is_set(&timers[i]), model.due_ms[i] >= 0);
 	}
+	for (size_t i = 0; i < TIMERS; i++)
+		timer_stop(&queue, &timers[i]);
 }
 
 static void a_timer_fires_once_when_it_is_due_and_not_before(void **state)
