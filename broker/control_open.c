@@ -91,6 +91,37 @@ static void open_session(struct broker *broker, struct http_request *request,
 		control_answer_json(broker, request, 201, session_json(session));
 }
 
+static bool is_allowed(const struct broker *broker, const struct http_request *request,
+		       const struct session_wish *wish)
+{
+	gid_t groups[256];
+	size_t count = ARRAY_LEN(groups);
+
+	if (http_request_peer_uid(request) == 0)
+		return true;
+	if (http_request_peer_groups(request, groups, &count))
+		count = 0;
+	return profile_allows(broker_profile(broker, wish->profile), http_request_peer_gid(request),
+			      groups, count);
+}
+
+/* Refuses what this caller may not have as things are now. */
+static bool may_open(const struct broker *broker, struct http_request *request,
+		     const struct session_wish *wish)
+{
+	struct session_refusal refusal;
+
+	if (session_check(broker->sessions, wish, &refusal)) {
+		control_refuse(broker, request, refusal.code, refusal.message);
+		return false;
+	}
+	if (is_allowed(broker, request, wish))
+		return true;
+	control_refuse(broker, request, "forbidden",
+		       "none of the caller's groups is in the profile's allow_groups");
+	return false;
+}
+
 static void on_preflight(void *ctx, const struct preflight_verdict *verdict)
 {
 	struct opening *const opening = ctx;
@@ -98,7 +129,9 @@ static void on_preflight(void *ctx, const struct preflight_verdict *verdict)
 
 	opening->preflight = NULL;
 	if (verdict->ok) {
-		open_session(opening->broker, opening->request, &opening->wish);
+		/* Again: the preflight may have taken its time. */
+		if (may_open(opening->broker, opening->request, &opening->wish))
+			open_session(opening->broker, opening->request, &opening->wish);
 	} else {
 		(void)snprintf(message, sizeof(message),
 			       "%s (%s%s%s); the broker's log has the rest", verdict->text,
@@ -125,20 +158,6 @@ static void try_first(struct broker *broker, struct http_request *request,
 	http_request_set_user(request, opening);
 }
 
-static bool is_allowed(const struct broker *broker, const struct http_request *request,
-		       const struct session_wish *wish)
-{
-	gid_t groups[256];
-	size_t count = ARRAY_LEN(groups);
-
-	if (http_request_peer_uid(request) == 0)
-		return true;
-	if (http_request_peer_groups(request, groups, &count))
-		count = 0;
-	return profile_allows(broker_profile(broker, wish->profile), http_request_peer_gid(request),
-			      groups, count);
-}
-
 void control_post_session(struct control *control, struct http_request *request, const char *id)
 {
 	struct broker *const broker = control->broker;
@@ -152,11 +171,10 @@ void control_post_session(struct control *control, struct http_request *request,
 	const int read = session_wish_read(body, len, &wish, &preflight, &refusal);
 	wish.uid = http_request_peer_uid(request);
 	wish.pid = http_request_peer_pid(request);
-	if (read || session_check(broker->sessions, &wish, &refusal))
+	if (read)
 		control_refuse(broker, request, refusal.code, refusal.message);
-	else if (!is_allowed(broker, request, &wish))
-		control_refuse(broker, request, "forbidden",
-			       "none of the caller's groups is in the profile's allow_groups");
+	else if (!may_open(broker, request, &wish))
+		; /* refused */
 	else if (preflight == PREFLIGHT_NONE)
 		open_session(broker, request, &wish);
 	else

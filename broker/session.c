@@ -251,9 +251,7 @@ int session_open(struct sessions *sessions, const struct session_wish *wish, str
 	struct err err;
 	int fd;
 
-	/* Again: a preflight may have taken its time. */
-	if (session_check(sessions, wish, refusal) ||
-	    choose_address(sessions, wish, &address, refusal) ||
+	if (choose_address(sessions, wish, &address, refusal) ||
 	    check_peers(sessions, wish, &address, refusal))
 		return -1;
 	if (listen_somewhere(sessions, &address, &fd, &err))

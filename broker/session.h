@@ -74,7 +74,7 @@ struct session_refusal {
 	char message[512];
 };
 
-/* What can be told before a preflight: the profile, the limits, the time. -1: refused. */
+/* The profile, the limits, the time. To be asked before a preflight, and before session_open(). */
 NODISCARD int session_check(struct sessions *sessions, const struct session_wish *wish,
 			    struct session_refusal *refusal);
 /* The profile it is for, borrowed, and where its tokens are kept: the caller's reference. */
