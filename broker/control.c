@@ -56,16 +56,17 @@ static const struct route {
 	const char *method;
 	const char *path;
 	call_fn *call;
+	bool takes_body;
 } routes[] = {
-	{"GET", "/v1/status", get_status},
-	{"GET", "/metrics", get_metrics},
-	{"GET", "/healthz", get_health},
-	{"GET", "/readyz", get_readiness},
-	{"GET", "/v1/sessions", control_get_sessions},
-	{"POST", "/v1/sessions", control_post_session},
-	{"GET", "/v1/sessions/", control_get_session},
-	{"PATCH", "/v1/sessions/", control_patch_session},
-	{"DELETE", "/v1/sessions/", control_delete_session},
+	{"GET", "/v1/status", get_status, false},
+	{"GET", "/metrics", get_metrics, false},
+	{"GET", "/healthz", get_health, false},
+	{"GET", "/readyz", get_readiness, false},
+	{"GET", "/v1/sessions", control_get_sessions, false},
+	{"POST", "/v1/sessions", control_post_session, true},
+	{"GET", "/v1/sessions/", control_get_session, false},
+	{"PATCH", "/v1/sessions/", control_patch_session, true},
+	{"DELETE", "/v1/sessions/", control_delete_session, false},
 };
 
 /* True where the path is the route's; `id` gets what follows it. */
@@ -90,6 +91,18 @@ static bool is_method(const struct route *route, const char *method)
 	       (!strcmp(route->method, "GET") && !strcmp(method, "HEAD"));
 }
 
+static void take(struct control *control, struct http_request *request, const struct route *route,
+		 const char *id)
+{
+	size_t body_len;
+
+	(void)http_request_body(request, &body_len);
+	if (body_len && !route->takes_body)
+		control_refuse(control->broker, request, "bad_request", "this call takes no body");
+	else
+		route->call(control, request, id);
+}
+
 static void dispatch(struct control *control, struct http_request *request)
 {
 	size_t target_len;
@@ -104,7 +117,7 @@ static void dispatch(struct control *control, struct http_request *request)
 			continue;
 		known = true;
 		if (is_method(&routes[i], method)) {
-			routes[i].call(control, request, id);
+			take(control, request, &routes[i], id);
 			return;
 		}
 	}
