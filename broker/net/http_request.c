@@ -110,7 +110,7 @@ static bool judge_head(struct http_request *request, struct MHD_Connection *mhd)
 		request->has_body = marks.coded || marks.expect || marks.conflict ||
 				    (marks.length && marks.length_bytes);
 	else
-		request->has_body = marks.conflict ||
+		request->has_body = marks.conflict || (marks.coded && marks.length) ||
 				    (marks.length && marks.length_bytes > max_bytes);
 	buf_init_sensitive(&request->body, max_bytes);
 	return request->has_body;
@@ -156,8 +156,9 @@ enum MHD_Result http_request_on_access(void *cls, struct MHD_Connection *mhd, co
 		return judge_head(request, mhd) ? hand_over(request) : MHD_YES;
 	}
 	if (*upload_data_size) {
+		/* Too long in pieces: the rest is read, within its time, for the answer to reach the client. */
 		if (buf_append(&request->body, upload_data, *upload_data_size))
-			return MHD_NO;
+			request->has_body = true;
 		*upload_data_size = 0;
 		return MHD_YES;
 	}

@@ -111,7 +111,7 @@ const char *http_request_target(const struct http_request *request, size_t *len)
 const struct http_header *http_request_headers(const struct http_request *request, size_t *count);
 /* Not plain HTTP: what libmicrohttpd reads in it may not be what the client sent. */
 bool http_request_malformed(const struct http_request *request);
-/* One that this listener does not take: it was not read, and the connection ends with the answer. */
+/* One that this listener does not take: it must be refused, and is not there to be read. */
 bool http_request_has_body(const struct http_request *request);
 /* The body that was taken, and a NUL; good until the request is answered. */
 const char *http_request_body(const struct http_request *request, size_t *len);
