@@ -177,7 +177,7 @@ static int start_servers(struct broker *broker, struct err *err)
 	const struct http_server_options ctl = {
 		.loop = broker->loop,
 		.priority = LOOP_PRIORITY_CONTROL,
-		.max_connections = BROKER_MAX_CONTROL_CONNECTIONS,
+		.max_connections = BROKER_MAX_CONTROL_CONNECTIONS + BROKER_MAX_LEASES,
 		.headers = no_headers,
 	};
 

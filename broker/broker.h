@@ -38,7 +38,9 @@ struct token_cache;
 
 /* Connections of all endpoints together: contract, section 10. */
 #define BROKER_MAX_CONNECTIONS 2048
-#define BROKER_MAX_CONTROL_CONNECTIONS 256
+/* Leases aside, of which there are as many as sessions at most. */
+#define BROKER_MAX_CONTROL_CONNECTIONS 512
+#define BROKER_MAX_LEASES 65535
 
 /* What is served: built whole, then swapped in. */
 struct service {

@@ -80,7 +80,7 @@ size_t http_server_connections(const struct http_server *server);
 
 /*
  * Serves a listening socket, which it takes. `local` is what it is bound to, NULL for a socket of the
- * file system.
+ * file system; of the connections to one of those, streams do not count, and one user has half.
  */
 NODISCARD int http_listener_new(struct http_server *server, int takes_fd,
 				const struct address *local, size_t max_connections,
