@@ -372,6 +372,15 @@ static void on_drained(void *ctx)
 		loop_exit(broker->loop, 0);
 }
 
+/* No sandbox waits any more: the leases end, and with them what holds the control socket up. */
+static void on_web_drained(void *ctx)
+{
+	struct broker *const broker = ctx;
+
+	sessions_end(broker->sessions);
+	on_drained(broker);
+}
+
 static void on_signal(void *ctx, int signo)
 {
 	struct broker *const broker = ctx;
@@ -387,7 +396,7 @@ static void on_signal(void *ctx, int signo)
 	loop_notify("STOPPING=1");
 	broker->draining = true;
 	broker->servers_draining = 2;
-	http_server_drain(broker->web, on_drained, broker);
+	http_server_drain(broker->web, on_web_drained, broker);
 	http_server_drain(broker->ctl, on_drained, broker);
 }
 

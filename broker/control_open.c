@@ -28,6 +28,7 @@ struct opening {
 
 /* The stream of a lease. */
 struct lease {
+	const struct broker *broker;
 	struct session *session; /* NULL once it has ended */
 	struct http_stream *stream;
 };
@@ -46,7 +47,7 @@ static void on_lease_gone(void *ctx)
 	struct session *const session = lease->session;
 
 	session->ended = NULL;
-	session_end(session, "lease");
+	session_end(session, lease->broker->draining ? "broker_stop" : "lease");
 	free(lease);
 }
 
@@ -60,7 +61,8 @@ static void on_leased_session_ended(void *ctx, struct session *session)
 	free(lease);
 }
 
-static void answer_with_lease(struct http_request *request, struct session *session)
+static void answer_with_lease(const struct broker *broker, struct http_request *request,
+			      struct session *session)
 {
 	struct lease *const lease = xcalloc(1, sizeof(*lease));
 	json_auto_t *json = session_json(session);
@@ -69,6 +71,7 @@ static void answer_with_lease(struct http_request *request, struct session *sess
 	if (!text)
 		abort();
 	AUTO_FREE char *line = xasprintf("%s\n", text);
+	lease->broker = broker;
 	lease->session = session;
 	session->ended = on_leased_session_ended;
 	session->ended_ctx = lease;
@@ -86,7 +89,7 @@ static void open_session(struct broker *broker, struct http_request *request,
 	if (session_open(broker->sessions, wish, &session, &refusal))
 		control_refuse(broker, request, refusal.code, refusal.message);
 	else if (wish->lease)
-		answer_with_lease(request, session);
+		answer_with_lease(broker, request, session);
 	else
 		control_answer_json(broker, request, 201, session_json(session));
 }

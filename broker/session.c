@@ -42,12 +42,17 @@ struct sessions *sessions_new(struct broker *broker)
 	return sessions;
 }
 
+void sessions_end(struct sessions *sessions)
+{
+	list_for_each(link, &sessions->all)
+		session_end(CONTAINER_OF(link, struct session, link), "broker_stop");
+}
+
 void sessions_free(struct sessions *sessions)
 {
 	if (!sessions)
 		return;
-	list_for_each(link, &sessions->all)
-		session_end(CONTAINER_OF(link, struct session, link), "broker_stop");
+	sessions_end(sessions);
 	free(sessions);
 }
 

@@ -61,7 +61,9 @@ struct session {
 };
 
 NODISCARD struct sessions *sessions_new(struct broker *broker);
-/* Ends all of them. NULL is fine. */
+/* The broker stops: ends all of them. */
+void sessions_end(struct sessions *sessions);
+/* Likewise. NULL is fine. */
 void sessions_free(struct sessions *sessions);
 size_t sessions_count(const struct sessions *sessions);
 /* How many a profile of that name has. */
