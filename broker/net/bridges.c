@@ -7,12 +7,15 @@
 
 #include <dirent.h>
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 
 #define REREAD_MS 1000
 /* More interfaces addresses than any host of ours has; the rest is not trusted. */
 #define MAX_ADDRESSES 4096
+/* Links below one port. */
+#define MAX_LINKS 64
 
 struct bridges {
 	const struct clock *clock;
@@ -50,13 +53,56 @@ void bridges_free(struct bridges *bridges)
 	free(bridges);
 }
 
-/* A device directory behind a port means hardware: the network reaches beyond this host. */
-static bool is_physical(const char *port)
+/* A link and those below it, down to hardware where there is some. */
+struct chain {
+	char names[MAX_LINKS][IFNAMSIZ];
+	size_t count;
+};
+
+static bool has_device(const char *interface)
 {
 	char path[512];
 
-	(void)snprintf(path, sizeof(path), "/sys/class/net/%.200s/device", port);
+	(void)snprintf(path, sizeof(path), "/sys/class/net/%.200s/device", interface);
 	return access(path, F_OK) == 0;
+}
+
+/* Adds what is below a link; false where that is more than any host of ours has. */
+static bool add_lower(struct chain *chain, const char *interface)
+{
+	static const char lower[] = "lower_";
+	char path[512];
+	bool room = true;
+
+	(void)snprintf(path, sizeof(path), "/sys/class/net/%.200s", interface);
+	DIR *const directory = opendir(path);
+	if (!directory)
+		return true;
+	for (const struct dirent *i = readdir(directory); i && room; i = readdir(directory)) {
+		if (strncmp(i->d_name, lower, strlen(lower)) != 0)
+			continue;
+		room = chain->count < MAX_LINKS;
+		if (room)
+			(void)snprintf(chain->names[chain->count++], IFNAMSIZ, "%.15s",
+				       i->d_name + strlen(lower));
+	}
+	(void)closedir(directory);
+	return room;
+}
+
+/*
+ * A device directory means hardware: the network reaches beyond this host. So it does where a link
+ * below, as of a VLAN or a bond, has one.
+ */
+static bool is_physical(const char *port)
+{
+	struct chain chain = {.count = 1};
+
+	(void)snprintf(chain.names[0], IFNAMSIZ, "%.15s", port);
+	for (size_t i = 0; i < chain.count; i++)
+		if (has_device(chain.names[i]) || !add_lower(&chain, chain.names[i]))
+			return true;
+	return false;
 }
 
 /* True for a bridge all of whose ports are virtual. */
