@@ -55,7 +55,7 @@ static void note_verdict(struct endpoint *endpoint, struct profile *profile,
 
 /* Words a refusal that no mint stands behind, and logs why. */
 static void refuse(struct endpoint *endpoint, struct profile *profile, struct http_request *request,
-		   const char *route, const char *why)
+		   const char *route, enum log_level level, const char *why)
 {
 	char ref[TOKEN_REF_SIZE];
 	const struct recipe_token none = {
@@ -67,8 +67,8 @@ static void refuse(struct endpoint *endpoint, struct profile *profile, struct ht
 	const struct refusal refusal = {"token_unavailable", route, 503, ref};
 
 	random_hex(ref, sizeof(ref));
-	log_info("refused: ref=%s profile=%s session=%s route=%s %s", ref, profile->settings->name,
-		 endpoint->session ? endpoint->session : "-", route, why);
+	log_write(level, "refused: ref=%s profile=%s session=%s route=%s %s", ref,
+		  profile->settings->name, endpoint->session ? endpoint->session : "-", route, why);
 	trail_refusal(endpoint, profile, &refusal, http_request_peer(request));
 	trail_count(endpoint, profile, route,
 		    profile->backend->give(profile->recipe, request, &none));
@@ -88,7 +88,7 @@ static void give(struct endpoint *endpoint, struct profile *profile, struct http
 	const struct address *const peer = http_request_peer(request);
 
 	if (token.token && trail_serve(endpoint, profile, peer, given)) {
-		refuse(endpoint, profile, request, "token",
+		refuse(endpoint, profile, request, "token", LOG_LEVEL_ERROR,
 		       "audit_required is set and the trail cannot be written");
 		return;
 	}
@@ -191,7 +191,7 @@ static void on_pin_late(struct timer *timer)
 	struct pending *const pending = CONTAINER_OF(timer, struct pending, timer);
 
 	refuse(pending->endpoint, pending->profile, pending->request, pending->verdict.route,
-	       "the session has not been pinned in time");
+	       LOG_LEVEL_INFO, "the session has not been pinned in time");
 	pending_free(pending);
 }
 
@@ -211,15 +211,11 @@ static void wait_for_pin(struct endpoint *endpoint, struct http_request *request
 
 void endpoint_pinned(struct endpoint *endpoint)
 {
-	struct list waiting;
-
-	list_move_all(&waiting, &endpoint->unpinned);
-	while (!list_empty(&waiting)) {
-		struct pending *const pending =
-			CONTAINER_OF(list_first(&waiting), struct pending, link);
+	list_for_each(link, &endpoint->unpinned) {
+		struct pending *const pending = CONTAINER_OF(link, struct pending, link);
 		const struct address *const peer = http_request_peer(pending->request);
 		timer_stop(endpoint->context.timers, &pending->timer);
-		list_remove(&pending->link);
+		list_remove(link);
 		if (admission_judge(&endpoint->admission, &pending->profile->settings->allow_peers,
 				    endpoint->context.bridges, peer) != ADMISSION_YES)
 			pending->verdict = pending->as_stranger;
@@ -275,7 +271,7 @@ static void on_closing(void *ctx, struct http_request *request)
 	if (pending->verdict.response && !timer_is_set(&pending->timer))
 		answer(endpoint, pending->profile, request, &pending->verdict);
 	else
-		refuse(endpoint, pending->profile, request, pending->verdict.route,
+		refuse(endpoint, pending->profile, request, pending->verdict.route, LOG_LEVEL_INFO,
 		       "the endpoint is closing");
 	pending_free(pending);
 }
