@@ -129,7 +129,7 @@ class Lease:
         wish = {"profile": "vertex", "listen": "127.0.0.1", "lease": True, **wish}
         client.send(whole(SESSIONS, "POST", wish))
         self.reply = client.read()
-        assert self.reply.status == 201, (self.reply, client.rest())
+        assert self.reply.status == 201, self.reply
         assert self.reply.header("Content-Type") == "application/x-ndjson"
         self.session: Session = json.loads(self.line())
 
