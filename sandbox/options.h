@@ -53,7 +53,6 @@ struct run_options {
 	enum preflight preflight;
 	enum attach attach;
 	enum engine_kind engine;
-	bool engine_given;	 /* false: `engine` is the default, docker */
 	struct strv engine_args; /* --name=value, each name allowed */
 	bool allow_admin_kubeconfig;
 	bool allow_unverified_firewall;
@@ -76,6 +75,9 @@ NODISCARD int run_options_parse(struct run_options *out, int argc, char **argv, 
 
 /* The text of `postern run --help`; the buffer has room for 16 KiB. */
 void run_options_help(struct buf *out);
+
+/* STDIO_TTY implies that standard input is passed. */
+enum stdio run_options_stdio(const struct run_options *options);
 
 /* The words of --preflight and --attach: "grant", "gateway". */
 const char *preflight_name(enum preflight preflight);
