@@ -69,12 +69,13 @@ void environ_block_deinit(struct environ_block *block)
 	*block = (struct environ_block){0};
 }
 
-void environ_block_add(struct environ_block *block, const struct variables *list)
+void environ_block_add(struct environ_block *block, const struct variables *list,
+		       const struct variables *except)
 {
 	block->items = xreallocarray(block->items, block->count + list->count + 1, sizeof(char *));
 	for (size_t i = 0; i < list->count; i++) {
 		const struct variable *const variable = &list->items[i];
-		if (variable->value)
+		if (variable->value && !(except && variables_find(except, variable->name)))
 			block->items[block->count++] =
 				xasprintf("%s=%s", variable->name, secret_bytes(variable->value));
 	}

@@ -59,5 +59,6 @@ struct environ_block {
 #define AUTO_ENVIRON_BLOCK CLEANUP(environ_block_deinit)
 
 void environ_block_deinit(struct environ_block *block);
-/* Appends what has a value to a zeroed or filled block. */
-void environ_block_add(struct environ_block *block, const struct variables *list);
+/* Appends what has a value and is not in `except` (NULL: none) to a zeroed or filled block. */
+void environ_block_add(struct environ_block *block, const struct variables *list,
+		       const struct variables *except);
