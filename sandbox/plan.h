@@ -25,6 +25,8 @@ struct provider;
 #define PLAN_HOME "/workspace/home"
 #define PLAN_CREDS "/creds"
 #define PLAN_KUBECONFIG "/creds/kubeconfig"
+/* What the sandbox calls its host. */
+#define PLAN_HOST_ALIAS "host.docker.internal"
 /* The names of the container's labels. */
 #define PLAN_LABEL_OWNER "postern.owner"
 #define PLAN_LABEL_RUN "postern.run"
@@ -58,18 +60,24 @@ struct plan {
 	char *directory; /* the run's own, 0700; the kubeconfig is in its creds/ */
 	char *cidfile;
 	/*
-	 * NAME=value lines of what is fixed for every sandbox and that the client itself needs
-	 * otherwise (HOME): written 0600 before the start. No value is in an argument vector.
+	 * NAME=value lines of what the engine's process needs otherwise itself (HOME): written 0600
+	 * before the start. So no value is in an argument vector.
 	 */
 	char *env_file;
 	char *env_file_text;
-	char *client_home;   /* HOME of the engine's process */
-	char *client_config; /* its empty DOCKER_CONFIG, to be made 0700; NULL with podman */
-	char *home_to_make;  /* in the workspace, 0700 of home_uid:home_gid; NULL: none */
+	char *client_config; /* docker's empty DOCKER_CONFIG, to be made 0700; NULL with podman */
+	/*
+	 * HOME's directory in the workspace, to be made where nothing is there: 0700 of home_uid and
+	 * home_gid, or 01777 where these are -1, not known. What is there already is left as it is.
+	 * NULL: none.
+	 */
+	char *home_to_make;
 	uid_t home_uid;
 	gid_t home_gid;
+	pid_t launcher_pid;
+	uint64_t launcher_start;
 	const struct provider *provider; /* NULL: the profile's */
-	const char *agent;		 /* the preset's name; NULL: none */
+	char *agent;			 /* the preset's name; NULL: none */
 	struct plan_session session;
 	enum preflight preflight;
 	enum attach attach;
@@ -79,8 +87,7 @@ struct plan {
 	char *network;	   /* NULL: the engine's default */
 	bool kubeconfig;
 	bool allow_unverified_firewall;
-	struct strv labels; /* NAME=value */
-	struct strv flags;  /* of the engine, without name, labels, mounts and variables */
+	struct strv flags; /* of the engine, without name, labels, mounts and variables */
 	struct plan_mount *mounts;
 	size_t mount_count;
 	struct variables container; /* cross, or are unset */
@@ -104,6 +111,8 @@ struct plan_inputs {
 	const char *location;
 	/* Host of the kubeconfig's server; NULL: no kubeconfig. */
 	const char *api_server_host;
+	const char *
+		control; /* the broker's control socket, which no mount may hold; NULL: not known */
 	const char *run_id;
 	const char *directory; /* absolute; need not exist yet */
 	pid_t launcher_pid;
@@ -141,7 +150,7 @@ void plan_run_environ(const struct plan *plan, struct environ_block *out);
 /* The same for every other call of the engine: nothing that crosses is in it. */
 void plan_engine_environ(const struct plan *plan, struct environ_block *out);
 
-/* What --dry-run prints. Never a value. The buffer has room for 1 MiB. */
+/* What --dry-run prints. Never a value. The buffer has room for 64 MiB: a command may be long. */
 void plan_print(const struct plan *plan, struct buf *out);
 /* The same as one JSON object with a newline. */
 void plan_print_json(const struct plan *plan, struct buf *out);
