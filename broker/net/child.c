@@ -234,7 +234,8 @@ static int spawn(struct child *child, const struct child_request *request, int o
 	if (!r)
 		r = posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
 	if (!r)
-		r = posix_spawn(&child->pid, argv[0], &actions, &attributes, argv, env);
+		r = posix_spawn(&child->pid, request->argv->items[0], &actions, &attributes, argv,
+				env);
 	if (r)
 		child->pid = 0;
 	(void)posix_spawnattr_destroy(&attributes);
