@@ -8,6 +8,8 @@
 #include "broker/base/parse.h"
 #include "sandbox/engine_args.h"
 #include "sandbox/option_table.h"
+#include "sandbox/presets.h"
+#include "sandbox/providers.h"
 #include "sandbox/user.h"
 #include "sandbox/variables.h"
 
@@ -229,4 +231,13 @@ void run_options_help(struct buf *out)
 	buf_add(out, "usage: postern run [option...] IMAGE [COMMAND [ARG...]]\n"
 		     "       postern run --engine none [option...] [--] COMMAND [ARG...]\n\n");
 	option_table_help(&table, out);
+	buf_add(out, "\npresets of --agent\n");
+	for (size_t i = 0; preset_name_at(i); i++)
+		buf_addf(out, "  %-14s %s\n", preset_name_at(i), preset_title_at(i));
+	size_t count = 0;
+	const struct provider *const providers = provider_table(&count);
+	buf_add(out, "\nproviders\n");
+	for (size_t i = 0; i < count; i++)
+		buf_addf(out, "  %-18s %s\n", providers[i].name,
+			 provider_kind_text(providers[i].kind));
 }

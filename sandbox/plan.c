@@ -261,6 +261,11 @@ int plan_new(const struct plan_inputs *inputs, struct plan **out, struct err *er
 {
 	AUTO_PLAN struct plan *plan = xcalloc(1, sizeof(*plan));
 
+	if (inputs->options->tty && !inputs->options->dry_run && !inputs->caller->terminal)
+		return err_set(
+			err, ERR_USAGE,
+			"--tty needs a terminal as standard input and output; without one use "
+			"--interactive");
 	copy_engine(&plan->engine, inputs->engine);
 	name_things(plan, inputs);
 	copy_choices(plan, inputs->options);

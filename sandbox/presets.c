@@ -86,9 +86,9 @@ const char *preset_name_at(size_t i)
 	return i < ARRAY_LEN(table) ? table[i].name : NULL;
 }
 
-const char *preset_title(const struct preset *preset)
+const char *preset_title_at(size_t i)
 {
-	return preset->title;
+	return i < ARRAY_LEN(table) ? table[i].title : NULL;
 }
 
 int preset_find(const char *name, const struct preset **out, struct err *err)

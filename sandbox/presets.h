@@ -29,9 +29,9 @@ struct routing {
 
 /* Borrowed, static. ERR_USAGE: unknown. */
 NODISCARD int preset_find(const char *name, const struct preset **out, struct err *err);
-const char *preset_title(const struct preset *preset);
-/* The names of the table in order; NULL behind the last. */
+/* The table in order; NULL behind the last. */
 const char *preset_name_at(size_t i);
+const char *preset_title_at(size_t i);
 
 /*
  * Adds the preset's variables. What is in `out` already and not blank is the caller's own and stays; so

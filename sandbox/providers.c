@@ -43,6 +43,19 @@ const struct provider *provider_table(size_t *count)
 	return table;
 }
 
+const char *provider_kind_text(enum provider_kind kind)
+{
+	switch (kind) {
+	case PROVIDER_KEY:
+		return "an API key, which crosses by --env; no session";
+	case PROVIDER_SESSION:
+		return "a session, no key";
+	case PROVIDER_NO_RECIPE:
+		return "refused: no recipe brings its credential into a sandbox";
+	}
+	return "";
+}
+
 static const struct provider *find(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(table); i++) {

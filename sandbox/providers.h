@@ -37,3 +37,6 @@ NODISCARD int provider_find(const char *name, const struct provider **out, struc
 
 /* The table: `count` entries. */
 const struct provider *provider_table(size_t *count);
+
+/* What help says of a kind. */
+const char *provider_kind_text(enum provider_kind kind);
