@@ -9,6 +9,7 @@
 struct buf;
 struct caller;
 struct err;
+struct option_table;
 
 /* Exit statuses (contract 8). Of `run` otherwise the command's own, 128+n where signal n ended it. */
 enum status {
@@ -63,3 +64,8 @@ char *control_path(const struct caller *caller, const char *given);
 int command_fail(const struct err *err);
 /* The same with a status of the caller's choice. */
 int command_fail_as(enum status status, const struct err *err);
+
+/* Writes to standard output. Returns the exit status: 0, or 1 where it could not be written. */
+int command_say(const struct buf *text);
+/* "usage: postern USAGE" and a line an option, on standard output. Returns the exit status. */
+int command_help(const char *usage, const struct option_table *options);
