@@ -52,11 +52,12 @@ static int put_duration(const struct option_spec *spec, const char *value, int64
 		       spec->flag, quote_str(&q, value));
 }
 
+/* `value` is "" for an option that takes none. */
 static int put(const struct option_spec *spec, const char *value, void *out, struct err *err)
 {
 	void *const field = (char *)out + spec->offset;
 
-	if (value && !*value)
+	if (spec->argument && !*value)
 		return err_set(err, ERR_USAGE, "%s is blank; give %s or leave it out", spec->flag,
 			       spec->argument);
 	if (spec->check && spec->check(value, err))
@@ -148,7 +149,7 @@ int option_table_read(const struct option_table *table, int argc, char **argv, v
 		if (seen[found - FIRST_VALUE] && spec->kind != OPTION_LIST)
 			return err_set(err, ERR_USAGE, "%s is given twice; keep one", spec->flag);
 		seen[found - FIRST_VALUE] = true;
-		if (put(spec, optarg, out, err))
+		if (put(spec, optarg ? optarg : "", out, err))
 			return -1;
 	}
 	*rest = optind;

@@ -72,8 +72,9 @@ static int list_sessions(const struct control_connection *connection, struct err
 		return command_fail_as((enum status)status, err);
 	buf_addf(&text, "%-16s %-20s %-24s %-24s %-20s %s\n", "ID", "PROFILE", "LISTEN", "PEER",
 		 "EXPIRES", "LABEL");
-	json_array_foreach(json_object_get(body, "sessions"), i, session)
+	json_array_foreach(json_object_get(body, "sessions"), i, session) {
 		print_session(session, &text);
+	}
 	return command_say(&text);
 }
 
@@ -171,7 +172,8 @@ int session_command(const struct invocation *invocation)
 	const int status = control_connection_open(&connection, invocation, options.control, &err);
 	if (status)
 		return command_fail_as((enum status)status, &err);
-	if (!strcmp(words[0], "list"))
+	/* Checked: it is one of two. */
+	if (words[0] && !strcmp(words[0], "list"))
 		return list_sessions(&connection, &err);
 	return close_sessions(&connection, &options, words[1], &err);
 }

@@ -83,54 +83,88 @@ static bool is_dangerous(const struct search *search, int directory, const char 
 	return false;
 }
 
-static bool look(struct search *search, int parent, const char *path, const char *name,
-		 unsigned depth, char **found);
+/* A directory that is still to be looked at. */
+struct pending {
+	char *path;
+	unsigned depth;
+};
 
-static bool look_at(struct search *search, int directory, const char *path,
-		    const struct dirent *entry, unsigned depth, char **found)
+struct queue {
+	struct pending *items;
+	size_t count;
+};
+
+static void queue_deinit(struct queue *queue)
 {
-	if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
-		return false;
-	AUTO_FREE char *full = path_join(path, entry->d_name);
-	const bool is_unknown = entry->d_type == DT_UNKNOWN;
-	if ((entry->d_type == DT_SOCK || is_unknown) &&
-	    is_dangerous(search, directory, entry->d_name)) {
-		*found = TAKE(full);
-		return true;
-	}
-	return (entry->d_type == DT_DIR || is_unknown) &&
-	       look(search, directory, full, entry->d_name, depth + 1, found);
+	for (size_t i = 0; i < queue->count; i++)
+		free(queue->items[i].path);
+	free(queue->items);
 }
 
-static bool look(struct search *search, int parent, const char *path, const char *name,
-		 unsigned depth, char **found)
+static void enqueue(struct queue *queue, const char *path, unsigned depth)
 {
-	const int fd = depth > MAX_DEPTH ? -1 :
-					   openat(parent, name,
-						  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *const directory = fd >= 0 ? fdopendir(fd) : NULL;
-	bool is_there = false;
+	queue->items = xreallocarray(queue->items, queue->count + 1, sizeof(*queue->items));
+	queue->items[queue->count++] = (struct pending){xstrdup(path), depth};
+}
 
-	if (!directory) {
-		if (fd >= 0)
-			(void)close(fd);
+static void auto_closedir(DIR **directory)
+{
+	if (*directory)
+		(void)closedir(*directory);
+}
+
+/* NULL also for what is no directory, which an entry of unknown type may be. */
+static DIR *open_directory(const char *path)
+{
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *const directory = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (directory)
+		(void)TAKE_FD(fd);
+	return directory;
+}
+
+static bool is_dots(const char *name)
+{
+	return !strcmp(name, ".") || !strcmp(name, "..");
+}
+
+/* Whether one of its entries is such a socket; directories in it are queued. */
+static bool look(struct search *search, const struct pending *at, struct queue *queue, char **found)
+{
+	CLEANUP(auto_closedir) DIR *directory = open_directory(at->path);
+
+	if (!directory)
 		return false;
-	}
 	const struct dirent *entry = readdir(directory);
 	for (; entry && search->entries_left; entry = readdir(directory)) {
+		AUTO_FREE char *path = path_join(at->path, entry->d_name);
+		const bool is_unknown = entry->d_type == DT_UNKNOWN;
 		search->entries_left--;
-		is_there = look_at(search, fd, path, entry, depth, found);
-		if (is_there)
-			break;
+		if ((entry->d_type == DT_SOCK || is_unknown) &&
+		    is_dangerous(search, dirfd(directory), entry->d_name)) {
+			*found = TAKE(path);
+			return true;
+		}
+		if ((entry->d_type == DT_DIR || is_unknown) && at->depth < MAX_DEPTH &&
+		    !is_dots(entry->d_name))
+			enqueue(queue, path, at->depth + 1);
 	}
-	(void)closedir(directory);
-	return is_there;
+	return false;
 }
 
 bool socket_find_engines(const char *directory, const struct mount_guard *guard, char **found)
 {
+	CLEANUP(queue_deinit) struct queue queue = {0};
 	struct search search;
+	bool is_there = false;
 
 	search_init(&search, guard);
-	return look(&search, AT_FDCWD, directory, directory, 0, found);
+	enqueue(&queue, directory, 0);
+	/* Breadth first: what is put there by accident is near the top. */
+	for (size_t i = 0; i < queue.count && !is_there; i++) {
+		const struct pending at = queue.items[i];
+		is_there = look(&search, &at, &queue, found);
+	}
+	return is_there;
 }

@@ -81,8 +81,9 @@ static void print(const json_t *status, struct buf *out)
 		 number_of(counters, "requests"), number_of(counters, "tokens"),
 		 number_of(counters, "mints"), number_of(counters, "mint_failures"),
 		 number_of(counters, "refused"));
-	json_array_foreach(json_object_get(status, "profiles"), i, profile)
+	json_array_foreach(json_object_get(status, "profiles"), i, profile) {
 		print_profile(profile, out);
+	}
 }
 
 static int say(const json_t *status, bool json)
