@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-void caller_init(struct caller *caller, char *const *environ)
+void caller_init(struct caller *caller, char *const *block)
 {
 	const struct passwd *const entry = getpwuid(getuid());
 
@@ -16,7 +16,7 @@ void caller_init(struct caller *caller, char *const *environ)
 		.gid = getgid(),
 		.user = entry ? xstrdup(entry->pw_name) : xasprintf("%u", getuid()),
 		.cwd = get_current_dir_name(),
-		.environ = environ,
+		.environ = block,
 		.terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO),
 	};
 	const char *const home = entry ? entry->pw_dir : caller_nonblank(caller, "HOME");

@@ -19,8 +19,8 @@ struct caller {
 	bool terminal;	      /* standard input and output are terminals */
 };
 
-/* Reads the process. `environ` is borrowed. */
-void caller_init(struct caller *caller, char *const *environ);
+/* Reads the process. `block`, its environment, is borrowed. */
+void caller_init(struct caller *caller, char *const *block);
 void caller_deinit(struct caller *caller);
 
 /* The value of a variable, also an empty one; NULL: unset. Borrowed. */

@@ -106,9 +106,9 @@ static void ask(struct strv *list, const char *name)
 	strv_add(list, name, strlen(name));
 }
 
-static void cross(struct crossing *crossing, const char *const *environ)
+static void cross(struct crossing *crossing, const char *const *variables_here)
 {
-	const struct caller caller = {.environ = (char *const *)environ};
+	const struct caller caller = {.environ = (char *const *)variables_here};
 
 	environment_cross(&crossing->options, &caller, &crossing->container, &crossing->refused,
 			  &crossing->absent);
@@ -127,7 +127,8 @@ static void nothing_crosses_unless_it_is_asked_for(void **state)
 static void what_is_asked_for_crosses_with_the_callers_value_byte_for_byte(void **state)
 {
 	static const char value[] = "two\nlines, 'quotes' = and \xff";
-	const char *const environ[] = {"KEY=two\nlines, 'quotes' = and \xff", "EMPTY=", NULL};
+	const char *const variables_here[] = {"KEY=two\nlines, 'quotes' = and \xff",
+					      "EMPTY=", NULL};
 	CLEANUP(crossing_deinit) struct crossing crossing = {0};
 
 	(void)state;
@@ -135,7 +136,7 @@ static void what_is_asked_for_crosses_with_the_callers_value_byte_for_byte(void 
 	ask(&crossing.options.env, "EMPTY");
 	ask(&crossing.options.env, "KEY");
 	ask(&crossing.options.env, "NOT_THERE");
-	cross(&crossing, environ);
+	cross(&crossing, variables_here);
 	assert_int_equal(crossing.container.count, 2);
 	assert_string_equal(secret_bytes(variables_find(&crossing.container, "KEY")->value), value);
 	assert_string_equal(secret_bytes(variables_find(&crossing.container, "EMPTY")->value), "");
@@ -278,15 +279,15 @@ static void no_proxy_is_appended_to_what_crosses(void **state)
 
 static void dockers_client_sees_four_variables_and_no_other(void **state)
 {
-	const char *const environ[] = {"PATH=/evil",
-				       "HOME=/home/me",
-				       "DOCKER_HOST=unix:///x",
-				       "DOCKER_CONFIG=/home/me/.docker",
-				       "DOCKER_CONTEXT=c",
-				       "HTTP_PROXY=p",
-				       "XDG_RUNTIME_DIR=/r",
-				       NULL};
-	const struct caller caller = {.environ = (char *const *)environ};
+	const char *const variables_here[] = {"PATH=/evil",
+					      "HOME=/home/me",
+					      "DOCKER_HOST=unix:///x",
+					      "DOCKER_CONFIG=/home/me/.docker",
+					      "DOCKER_CONTEXT=c",
+					      "HTTP_PROXY=p",
+					      "XDG_RUNTIME_DIR=/r",
+					      NULL};
+	const struct caller caller = {.environ = (char *const *)variables_here};
 	AUTO_VARIABLES struct variables client = {0};
 
 	(void)state;
@@ -300,13 +301,13 @@ static void dockers_client_sees_four_variables_and_no_other(void **state)
 
 static void podmans_client_keeps_the_home_where_its_storage_is(void **state)
 {
-	const char *const environ[] = {"PATH=/evil",
-				       "HOME=/home/me",
-				       "DOCKER_HOST=unix:///x",
-				       "XDG_RUNTIME_DIR=/r",
-				       "CONTAINER_HOST=ssh://elsewhere",
-				       NULL};
-	const struct caller caller = {.environ = (char *const *)environ};
+	const char *const variables_here[] = {"PATH=/evil",
+					      "HOME=/home/me",
+					      "DOCKER_HOST=unix:///x",
+					      "XDG_RUNTIME_DIR=/r",
+					      "CONTAINER_HOST=ssh://elsewhere",
+					      NULL};
+	const struct caller caller = {.environ = (char *const *)variables_here};
 	AUTO_VARIABLES struct variables client = {0};
 
 	(void)state;

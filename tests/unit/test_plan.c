@@ -194,8 +194,8 @@ static void by_itself_it_wires_the_session_and_home_and_nothing_more(void **stat
 
 static void no_value_is_in_the_argument_vector_and_each_is_in_the_clients_environment(void **state)
 {
-	static const char *const environ[] = {"HOME=/home/me", "MY_KEY=canary-value",
-					      "HTTPS_PROXY=http://u:canary-value@p", NULL};
+	static const char *const variables_here[] = {"HOME=/home/me", "MY_KEY=canary-value",
+						     "HTTPS_PROXY=http://u:canary-value@p", NULL};
 	AUTO_ENVIRON_BLOCK struct environ_block block = {0};
 	AUTO_ENVIRON_BLOCK struct environ_block other = {0};
 	AUTO_RUN struct run run;
@@ -203,7 +203,7 @@ static void no_value_is_in_the_argument_vector_and_each_is_in_the_clients_enviro
 	(void)state;
 	run_init(&run,
 		 (const char *const[]){"--env", "MY_KEY", "--env", "HTTPS_PROXY", "image", NULL});
-	run.caller.environ = (char *const *)environ;
+	run.caller.environ = (char *const *)variables_here;
 	const struct plan *const plan = plan_good(&run);
 	bind_session(&run);
 	for (size_t i = 0; i < plan->argv.count; i++) {
@@ -241,13 +241,13 @@ static void an_unset_variable_is_named_and_has_no_value_anywhere(void **state)
 
 static void the_operators_docker_host_does_not_cross_by_its_name(void **state)
 {
-	static const char *const environ[] = {"DOCKER_HOST=unix:///x.sock", NULL};
+	static const char *const variables_here[] = {"DOCKER_HOST=unix:///x.sock", NULL};
 	AUTO_ENVIRON_BLOCK struct environ_block block = {0};
 	AUTO_RUN struct run run;
 
 	(void)state;
 	run_init(&run, (const char *const[]){"image", NULL});
-	run.caller.environ = (char *const *)environ;
+	run.caller.environ = (char *const *)variables_here;
 	const struct plan *const plan = plan_good(&run);
 	plan_run_environ(plan, &block);
 	/* "-e DOCKER_HOST" would hand the client's own value on */
@@ -388,12 +388,12 @@ static void a_keyed_run_opens_no_session_and_sets_no_metadata_variable(void **st
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(sessions); i++) {
-		const char *const environ[] = {sessions[i].variable, NULL};
+		const char *const variables_here[] = {sessions[i].variable, NULL};
 		const struct provider *provider = NULL;
 		bool wanted = false;
 		AUTO_RUN struct run run;
 		run_init(&run, sessions[i].arguments);
-		run.caller.environ = (char *const *)environ;
+		run.caller.environ = (char *const *)variables_here;
 		assert_int_equal(plan_wants_session(&run.options, &run.caller, &wanted, &provider,
 						    &run.err),
 				 0);
@@ -423,8 +423,8 @@ static void a_keyless_provider_without_a_recipe_is_refused_before_anything(void 
 
 static void routing_follows_the_profile_and_a_keyed_run_gets_the_callers(void **state)
 {
-	static const char *const environ[] = {"GOOGLE_CLOUD_PROJECT=mine", "GOOGLE_CLOUD_API_KEY=k",
-					      NULL};
+	static const char *const variables_here[] = {"GOOGLE_CLOUD_PROJECT=mine",
+						     "GOOGLE_CLOUD_API_KEY=k", NULL};
 	AUTO_ENVIRON_BLOCK struct environ_block of_session = {0};
 	AUTO_ENVIRON_BLOCK struct environ_block of_key = {0};
 	AUTO_RUN struct run run;
@@ -440,7 +440,7 @@ static void routing_follows_the_profile_and_a_keyed_run_gets_the_callers(void **
 
 	run_init(&keyed, (const char *const[]){"--agent", "openclaw", "--provider", "google-vertex",
 					       "--env", "GOOGLE_CLOUD_API_KEY", "image", NULL});
-	keyed.caller.environ = (char *const *)environ;
+	keyed.caller.environ = (char *const *)variables_here;
 	keyed.inputs.profile = NULL;
 	keyed.inputs.project = NULL;
 	keyed.inputs.location = NULL;
@@ -453,16 +453,16 @@ static void routing_follows_the_profile_and_a_keyed_run_gets_the_callers(void **
 
 static void another_project_than_the_profiles_is_refused(void **state)
 {
-	static const char *const environ[] = {"GCP_PROJECT=other", NULL};
+	static const char *const variables_here[] = {"GCP_PROJECT=other", NULL};
 	AUTO_RUN struct run run;
 	AUTO_RUN struct run lean;
 
 	(void)state;
 	run_init(&run, (const char *const[]){"--agent", "generic", "image", NULL});
-	run.caller.environ = (char *const *)environ;
+	run.caller.environ = (char *const *)variables_here;
 	assert_int_equal(plan_bad(&run), ERR_INVALID);
 	run_init(&lean, (const char *const[]){"--env", "GCP_PROJECT", "image", NULL});
-	lean.caller.environ = (char *const *)environ;
+	lean.caller.environ = (char *const *)variables_here;
 	assert_int_equal(plan_bad(&lean), ERR_INVALID);
 }
 
@@ -523,13 +523,13 @@ static void a_second_session_takes_the_place_of_the_first(void **state)
 
 static void the_sessions_own_win_over_what_the_caller_asked_for(void **state)
 {
-	static const char *const environ[] = {"GCE_METADATA_HOST=169.254.169.254", NULL};
+	static const char *const variables_here[] = {"GCE_METADATA_HOST=169.254.169.254", NULL};
 	AUTO_ENVIRON_BLOCK struct environ_block block = {0};
 	AUTO_RUN struct run run;
 
 	(void)state;
 	run_init(&run, (const char *const[]){"--env-force", "GCE_METADATA_HOST", "image", NULL});
-	run.caller.environ = (char *const *)environ;
+	run.caller.environ = (char *const *)variables_here;
 	const struct plan *const plan = plan_good(&run);
 	bind_session(&run);
 	plan_run_environ(plan, &block);
@@ -627,7 +627,7 @@ static void a_run_without_a_way_to_the_host_is_warned_of(void **state)
 
 static void both_prints_hold_every_name_and_no_value(void **state)
 {
-	static const char *const environ[] = {"MY_KEY=canary", "GITHUB_TOKEN=canary", NULL};
+	static const char *const variables_here[] = {"MY_KEY=canary", "GITHUB_TOKEN=canary", NULL};
 	AUTO_BUF struct buf text;
 	AUTO_BUF struct buf json;
 	AUTO_RUN struct run run;
@@ -638,7 +638,7 @@ static void both_prints_hold_every_name_and_no_value(void **state)
 	buf_init(&json, PRINT_MAX_BYTES);
 	run_init(&run, (const char *const[]){"--env", "MY_KEY", "--env", "GITHUB_TOKEN", "--agent",
 					     "openclaw", "image", "say", "it's \xff", NULL});
-	run.caller.environ = (char *const *)environ;
+	run.caller.environ = (char *const *)variables_here;
 	const struct plan *const plan = plan_good(&run);
 	bind_session(&run);
 	plan_print(plan, &text);

@@ -234,8 +234,8 @@ static void another_project_than_the_profiles_is_refused(void **state)
 
 static void without_an_agent_only_what_crosses_can_name_another_project(void **state)
 {
-	const char *const environ[] = {"GCP_PROJECT=other", NULL};
-	const struct caller caller = {.environ = (char *const *)environ};
+	const char *const variables_here[] = {"GCP_PROJECT=other", NULL};
+	const struct caller caller = {.environ = (char *const *)variables_here};
 	AUTO_STRV struct strv crossing = {0};
 	AUTO_FREE char *found = NULL;
 	struct err err = {0};
