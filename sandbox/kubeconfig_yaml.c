@@ -145,8 +145,9 @@ static struct yaml_value *add_value(struct reader *reader, unsigned line)
 		parent->members = xreallocarray(parent->members, room, sizeof(*parent->members));
 	}
 	struct yaml_member *const member = &parent->members[parent->count++];
+	char *const key = TAKE(top->key);
 	*member = (struct yaml_member){
-		.key = TAKE(top->key),
+		.key = key,
 		.line = parent->kind == YAML_KIND_MAP ? top->key_line : line,
 	};
 	return &member->value;
