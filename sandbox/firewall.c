@@ -7,15 +7,17 @@
 #include "broker/base/err.h"
 #include "broker/base/file.h"
 #include "broker/base/json.h"
+#include "broker/base/log.h"
 #include "broker/base/strv.h"
 #include "broker/net/child.h"
 #include "broker/net/loop.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#define REPAIR                                                                \
+#define INSTALL                                                               \
 	"run `scripts/host-firewall install` as root, or take the risk with " \
 	"--allow-unverified-firewall"
 #define BOOT_ID_PATH "/proc/sys/kernel/random/boot_id"
@@ -23,25 +25,52 @@
 #define CHECK_TIMEOUT_MS 30000
 #define MAX_VERDICT_BYTES 65536
 
-int firewall_judge(const char *bytes, size_t len, const char *boot_id, const struct clock *clock,
-		   struct err *err)
+static int refuse(struct err *err, const char *what)
 {
-	json_auto_t *verdict = json_read_object(bytes, len);
-	const char *const boot = json_get_string(verdict, "boot_id");
-	const json_t *const time_s = json_object_get(verdict, "time");
+	return err_set(err, ERR_SYSTEM, "%s; " INSTALL, what);
+}
 
-	if (!boot || !json_is_integer(time_s))
-		return err_set(err, ERR_SYSTEM, FIREWALL_VERDICT_PATH " is no verdict; " REPAIR);
-	const int64_t age_s = clock_wall_ms(clock) / 1000 - json_integer_value(time_s);
-	if (strcmp(boot, boot_id) != 0 || age_s < 0 || age_s >= FIREWALL_VERDICT_MAX_AGE_S)
-		return err_set(err, ERR_SYSTEM,
-			       "the host's firewall was not checked for %d s; " REPAIR,
-			       FIREWALL_VERDICT_MAX_AGE_S);
-	if (!json_is_true(json_object_get(verdict, "ok")))
-		return err_set(err, ERR_SYSTEM,
-			       "sandboxes may reach the host's metadata server; see "
-			       "`scripts/host-firewall check`; " REPAIR);
-	return 0;
+/* What was written counts for this boot and for as long as the timer may be late. */
+static int judge(const struct firewall_verdict *verdict, const struct buf *text, struct err *err)
+{
+	json_auto_t *json = json_read_object(text->data, text->len);
+	const char *const boot_id = json_get_string(json, "boot_id");
+	const json_t *const time_s = json_object_get(json, "time");
+	struct quoted q;
+
+	if (!boot_id || !json_is_integer(time_s))
+		return refuse(err, "what is known of the host's firewall is no verdict");
+	if (strcmp(boot_id, verdict->boot_id) != 0)
+		return refuse(err, "the host's firewall was not checked since it started");
+	const int64_t age_s = clock_wall_ms(verdict->clock) / 1000 - json_integer_value(time_s);
+	if (age_s < 0 || age_s >= FIREWALL_VERDICT_MAX_AGE_S)
+		return refuse(err, "the host's firewall was not checked in the last 3 minutes");
+	if (json_is_true(json_object_get(json, "ok")))
+		return 0;
+	return err_set(
+		err, ERR_SYSTEM,
+		"sandboxes may reach the host's metadata server (%s): `scripts/host-firewall "
+		"check` as root says why; " INSTALL,
+		quote_str(&q, json_get_string(json, "verdict")));
+}
+
+int firewall_read_verdict(const struct firewall_verdict *verdict, struct err *err)
+{
+	AUTO_BUF struct buf text;
+	struct stat link;
+	struct stat st;
+	struct err ignored;
+
+	buf_init(&text, MAX_VERDICT_BYTES);
+	if (lstat(verdict->path, &link) && errno == ENOENT)
+		return refuse(err, "the host's firewall was never checked");
+	if (file_read(verdict->path, &text, &st, &ignored))
+		return refuse(err, "what is known of the host's firewall cannot be read");
+	/* A link, also a hard one, could make another file of the owner's a verdict. */
+	if (!S_ISREG(link.st_mode) || link.st_ino != st.st_ino || st.st_nlink != 1 ||
+	    st.st_uid != verdict->owner || st.st_mode & 022)
+		return refuse(err, "what is known of the host's firewall others may have written");
+	return judge(verdict, &text, err);
 }
 
 static int read_boot_id(char id[static BOOT_ID_LEN + 1])
@@ -57,23 +86,6 @@ static int read_boot_id(char id[static BOOT_ID_LEN + 1])
 	return 0;
 }
 
-static int judge_file(struct err *err)
-{
-	AUTO_BUF struct buf text;
-	char boot_id[BOOT_ID_LEN + 1];
-	struct stat st;
-
-	buf_init(&text, MAX_VERDICT_BYTES);
-	if (file_read(FIREWALL_VERDICT_PATH, &text, &st, err))
-		return err_set(err, ERR_SYSTEM, "the host's firewall was never checked; " REPAIR);
-	if (st.st_uid || st.st_mode & 022)
-		return err_set(err, ERR_SYSTEM,
-			       FIREWALL_VERDICT_PATH " is not root's alone; " REPAIR);
-	if (read_boot_id(boot_id))
-		return err_set(err, ERR_SYSTEM, "this boot has no id; " REPAIR);
-	return firewall_judge(text.data, text.len, boot_id, clock_system(), err);
-}
-
 /* Beside the program, installed, or in the tree that it was built in. The caller's, or NULL. */
 static char *find_script(void)
 {
@@ -81,6 +93,7 @@ static char *find_script(void)
 		"host-firewall",
 		"../libexec/postern/host-firewall",
 		"../../scripts/host-firewall",
+		"../../../scripts/host-firewall",
 	};
 	char self[PATH_MAX];
 
@@ -99,7 +112,8 @@ static char *find_script(void)
 
 struct check {
 	bool done;
-	bool good;
+	int result;
+	struct err *err;
 };
 
 static void on_checked(void *ctx, const struct child_result *result)
@@ -107,7 +121,13 @@ static void on_checked(void *ctx, const struct child_result *result)
 	struct check *const check = ctx;
 
 	check->done = true;
-	check->good = result->end == CHILD_EXITED && !result->status;
+	check->result = result->end == CHILD_EXITED && !result->status ? 0 : -1;
+	/* The script's lines hold rules' names and its own path. */
+	if (check->result && result->end == CHILD_EXITED && result->errors_len)
+		(void)err_set(check->err, ERR_SYSTEM, "%.*s; or --allow-unverified-firewall",
+			      (int)strcspn(result->errors, "\n"), result->errors);
+	else if (check->result)
+		(void)refuse(check->err, "the host's firewall cannot be checked");
 }
 
 static int check_now(struct loop *loop, struct err *err)
@@ -125,7 +145,7 @@ static int check_now(struct loop *loop, struct err *err)
 		.max_output_bytes = MAX_VERDICT_BYTES,
 		.timeout_ms = CHECK_TIMEOUT_MS,
 	};
-	struct check check = {0};
+	struct check check = {.err = err};
 
 	if (!script)
 		return -1;
@@ -135,14 +155,24 @@ static int check_now(struct loop *loop, struct err *err)
 			child_cancel(child);
 			return -1;
 		}
-	return check.good ? 0 : -1;
+	return check.result;
 }
 
 int firewall_verified(struct loop *loop, struct err *err)
 {
-	struct err ignored;
+	char boot_id[BOOT_ID_LEN + 1];
 
-	if (!judge_file(err))
+	if (read_boot_id(boot_id))
+		return refuse(err, "this boot has no id");
+	const struct firewall_verdict verdict = {
+		.path = FIREWALL_VERDICT_PATH,
+		.owner = 0,
+		.boot_id = boot_id,
+		.clock = clock_system(),
+	};
+	struct err from_file = {0};
+	if (!firewall_read_verdict(&verdict, &from_file))
 		return 0;
-	return geteuid() ? -1 : check_now(loop, &ignored);
+	*err = from_file;
+	return geteuid() ? -1 : check_now(loop, err);
 }

@@ -7,7 +7,7 @@
 
 #include "broker/base/compiler.h"
 
-#include <stddef.h>
+#include <sys/types.h>
 
 struct clock;
 struct err;
@@ -20,6 +20,13 @@ struct loop;
 /* 0, or -1 with what to do: by the verdict, else (root) by checking now. */
 NODISCARD int firewall_verified(struct loop *loop, struct err *err);
 
-/* Reads a verdict; boot_id is this boot's. */
-NODISCARD int firewall_judge(const char *bytes, size_t len, const char *boot_id,
-			     const struct clock *clock, struct err *err);
+/* A written verdict, and what makes it count. */
+struct firewall_verdict {
+	const char *path;
+	uid_t owner; /* nobody else may write it */
+	const char *boot_id;
+	const struct clock *clock;
+};
+
+/* 0 where it is good and counts, else -1 with what to do. */
+NODISCARD int firewall_read_verdict(const struct firewall_verdict *verdict, struct err *err);
