@@ -44,19 +44,30 @@ static int take_no_proxy(struct plan *plan, const char *value, struct err *err)
 	return 0;
 }
 
-/* Forgets what an earlier session set, or what was expected of this one. */
-static void forget_session(struct plan *plan)
+static bool is_of_session(const struct variable *variable)
+{
+	return variable->source == VARIABLE_SESSION && !is_no_proxy(variable->name);
+}
+
+/* Takes the values of an earlier session away; the names keep their places. */
+static void forget_values(struct plan *plan)
+{
+	for (size_t i = 0; i < plan->container.count; i++)
+		if (is_of_session(&plan->container.items[i]))
+			secret_unref(TAKE(plan->container.items[i].value));
+}
+
+/* Drops what was expected of this session, or was an earlier one's, and did not come. */
+static void drop_unset(struct plan *plan)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < plan->container.count; i++) {
 		struct variable *const variable = &plan->container.items[i];
-		if (variable->source == VARIABLE_SESSION && !is_no_proxy(variable->name)) {
+		if (is_of_session(variable) && !variable->value)
 			free(variable->name);
-			secret_unref(variable->value);
-		} else {
+		else
 			plan->container.items[kept++] = *variable;
-		}
 	}
 	plan->container.count = kept;
 }
@@ -67,7 +78,7 @@ int plan_bind_session(struct plan *plan, const char *id, const struct variables 
 	for (size_t i = 0; i < env->count; i++)
 		if (!env->items[i].value || check_session_name(env->items[i].name, err))
 			return -1;
-	forget_session(plan);
+	forget_values(plan);
 	for (size_t i = 0; i < env->count; i++) {
 		const char *const name = env->items[i].name;
 		const char *const value = secret_bytes(env->items[i].value);
@@ -76,6 +87,7 @@ int plan_bind_session(struct plan *plan, const char *id, const struct variables 
 		else if (take_no_proxy(plan, value, err))
 			return -1;
 	}
+	drop_unset(plan);
 	environment_no_proxy(&plan->container, &plan->no_proxy, VARIABLE_SESSION);
 	free(plan->session.id);
 	plan->session.id = xstrdup(id);
