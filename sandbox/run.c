@@ -295,16 +295,12 @@ static void remove_container(struct run *run)
 		reaper_leave(&run->reaper);
 	} else if (!made && run->client_end.end == CHILD_SIGNALLED) {
 		reaper_leave(&run->reaper);
-	} else {
-		reaper_dismiss(&run->reaper);
 	}
 }
 
 /* From the container's start to its end. */
 static int run_container(struct run *run, struct err *err)
 {
-	if (start_reaper(run, err))
-		return STATUS_FAILED;
 	start_client(run);
 	const int failed = attend(run, err);
 	child_cancel(TAKE(run->stop));
@@ -320,7 +316,8 @@ static int run_container(struct run *run, struct err *err)
 /* Returns the exit status; a text in err where it is ours and was not said yet. */
 static int execute(struct run *run, struct err *err)
 {
-	if (signals_init(&run->signals, run->in->loop, err) ||
+	/* The reaper is first: from here on a kill leaves nothing. */
+	if (signals_init(&run->signals, run->in->loop, err) || start_reaper(run, err) ||
 	    run_files_make(&run->files, run->in, err))
 		return STATUS_FAILED;
 	sweep_owner(run->in->engine, run->plan->owner);
@@ -341,6 +338,7 @@ int run_execute(const struct run_inputs *inputs)
 		notice("%s", err.text);
 	lease_free(run.lease);
 	run_files_remove(&run.files);
+	reaper_dismiss(&run.reaper);
 	signals_deinit(&run.signals);
 	return status;
 }
