@@ -29,6 +29,7 @@ struct token_entry {
 	struct token_cache *cache;
 	size_t refs;
 
+	char *source;
 	char *service_account;
 	struct strv scopes;
 	struct strv delegates;
@@ -94,7 +95,7 @@ static bool same_text(const char *a, const char *b)
 
 static bool has_key(const struct token_entry *entry, const struct token_key *key)
 {
-	return entry->lifetime_s == key->lifetime_s &&
+	return entry->lifetime_s == key->lifetime_s && same_text(entry->source, key->source) &&
 	       same_text(entry->service_account, key->service_account) &&
 	       same_text(entry->session, key->session) && strv_equal(&entry->scopes, key->scopes) &&
 	       strv_equal(&entry->delegates, key->delegates);
@@ -110,6 +111,7 @@ struct token_entry *token_cache_get(struct token_cache *cache, const struct toke
 	struct token_entry *const entry = xcalloc(1, sizeof(*entry));
 	entry->cache = cache;
 	entry->refs = 1;
+	entry->source = key->source ? xstrdup(key->source) : NULL;
 	entry->service_account = xstrdup(key->service_account);
 	entry->session = key->session ? xstrdup(key->session) : NULL;
 	entry->profile = key->profile ? xstrdup(key->profile) : NULL;
@@ -138,6 +140,7 @@ void token_entry_unref(struct token_entry *entry)
 	secret_unref(entry->token);
 	strv_deinit(&entry->scopes);
 	strv_deinit(&entry->delegates);
+	free(entry->source);
 	free(entry->service_account);
 	free(entry->session);
 	free(entry->profile);
@@ -171,6 +174,7 @@ static bool is_young(const struct token_entry *entry)
 static void start_mint(struct token_entry *entry)
 {
 	const struct token_key key = {
+		.source = entry->source,
 		.service_account = entry->service_account,
 		.scopes = &entry->scopes,
 		.delegates = &entry->delegates,
