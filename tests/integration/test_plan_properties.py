@@ -21,8 +21,8 @@ from .launch import launcher
 from .stub_broker import ENDPOINT, SESSION_ID, StubBroker
 from .stub_engine import Call, StubEngine
 
-RUNS = 120
-DRY_RUNS = 150
+# Of each kind; hundreds together, thousands with --long.
+RUNS = 1000 if os.environ.get("POSTERN_LONG") == "1" else 100
 SEED = 20261129
 
 _FAULT = re.compile(r"Sanitizer|runtime error:")
@@ -87,6 +87,20 @@ def asked_by_name(call: Call) -> list[bytes]:
     return [call.argv[i + 1] for i, argument in enumerate(call.argv) if argument == b"-e"]
 
 
+def assert_named(bench: Bench, case: Case, started: Call) -> None:
+    """What is named is what the client has, and nothing is named twice."""
+    named = asked_by_name(started)
+    assert len(set(named)) == len(named)
+    assert not any(b"=" in name for name in named)
+    # the client's own variables are the sandbox's only where they were forced across
+    own = {name.encode() for name in case.client - case.crossing}
+    assert not own & set(named)
+    assert {name.encode() for name in case.run_environ} - own <= set(named)
+    assert started.env_file is not None
+    assert b"HOME=/workspace/home\n" in started.env_file
+    assert_no_value(bench, case, started.env_file)
+
+
 def test_no_value_is_in_an_argument_vector_and_the_names_are_exact(bench: Bench) -> None:
     dice = random.Random(SEED)
     sessions = 0
@@ -109,6 +123,7 @@ def test_no_value_is_in_an_argument_vector_and_the_names_are_exact(bench: Bench)
         for name in case.crossing - {"NO_PROXY", "no_proxy"}:
             if case.environ[name].strip() or name not in case.preset:
                 assert started.environ[name.encode()] == case.environ[name].encode(), name
+        assert_named(bench, case, started)
 
         assert bool(bench.broker.asked) == case.session
         sessions += case.session
@@ -118,28 +133,9 @@ def test_no_value_is_in_an_argument_vector_and_the_names_are_exact(bench: Bench)
     assert 0 < sessions < RUNS
 
 
-def test_what_is_named_is_what_the_client_has_and_nothing_is_named_twice(bench: Bench) -> None:
-    dice = random.Random(SEED + 1)
-    for _ in range(RUNS // 4):
-        case = draw(dice)
-        assert bench.run(case).returncode == 0
-        started = bench.engine.started()
-        named = asked_by_name(started)
-
-        assert len(set(named)) == len(named)
-        assert not any(b"=" in name for name in named)
-        # the client's own variables are the sandbox's only where they were forced across
-        own = {name.encode() for name in case.client - case.crossing}
-        assert not own & set(named)
-        assert {name.encode() for name in case.run_environ} - own <= set(named)
-        assert started.env_file is not None
-        assert b"HOME=/workspace/home\n" in started.env_file
-        assert_no_value(bench, case, started.env_file)
-
-
 def test_a_dry_run_starts_nothing_and_prints_names_alone(bench: Bench) -> None:
     dice = random.Random(SEED + 2)
-    for _ in range(DRY_RUNS):
+    for _ in range(RUNS):
         case = draw(dice)
         done = bench.run(case, "--dry-run", "--json")
         assert done.returncode == 0, (done.stderr, case)
