@@ -16,6 +16,7 @@ from tests.google.standin import Standin
 
 from . import leaks
 from .broker import Broker
+from .launch import engine, place  # noqa: F401 - fixtures
 
 LEAK_CHECK = "test_zz_no_secret_leaked.py"
 SAID = pytest.StashKey[list[str]]()
