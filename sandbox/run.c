@@ -18,6 +18,7 @@
 #include "sandbox/plan.h"
 #include "sandbox/reaper.h"
 #include "sandbox/run_files.h"
+#include "sandbox/session_variables.h"
 #include "sandbox/signals.h"
 #include "sandbox/sweep.h"
 
@@ -74,12 +75,8 @@ static int bind_session(struct run *run, struct err *err)
 {
 	const json_t *const session = lease_session(run->lease);
 	AUTO_VARIABLES struct variables env = {0};
-	const json_t *value;
-	const char *name;
 
-	json_object_foreach(json_object_get(session, "env"), name, value)
-		if (json_is_string(value))
-			variables_set(&env, name, VARIABLE_SESSION, json_string_value(value));
+	session_variables(session, &env);
 	return plan_bind_session(run->plan, json_get_string(session, "id"), &env, err);
 }
 
