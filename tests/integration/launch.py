@@ -89,7 +89,7 @@ class Place:
         for folder, mode in ((self.runtime, 0o700), (self.workspace, 0o777)):
             folder.mkdir()
             folder.chmod(mode)
-        self.owner = f"t{directory.name}"
+        self.owner = "t" + re.sub("[^a-z0-9]", "_", directory.name)
         self.path = PATH
         self._started: list[Launch] = []
 
