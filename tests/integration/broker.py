@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import re
-import resource
 import signal
 import subprocess
 import time
@@ -88,8 +87,9 @@ class Broker:
         self.sections = configuration.sections(directory, google, **settings)
         self._args = args
         self._env = environment(directory, **(env or {}))
-        self._descriptors, self._umask = descriptors, umask
-        self._pass_fds, self._prefix, self._stderr = tuple(pass_fds), list(prefix), stderr
+        limit = [] if descriptors is None else ["prlimit", f"--nofile={descriptors}:{descriptors}"]
+        self._prefix = [*prefix, *limit]
+        self._pass_fds, self._stderr, self._umask = tuple(pass_fds), stderr, umask
         self._files: list[TextIO] = []
         self._process: subprocess.Popen[str] | None = None
         self.control_path = ""
@@ -108,11 +108,6 @@ class Broker:
         else:
             self.discard()
 
-    def _limit(self) -> None:
-        """In the child, before it becomes the broker."""
-        if self._descriptors is not None:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (self._descriptors, self._descriptors))
-
     def start(self) -> None:
         """Write the file, start the process, wait for its ready line."""
         if self._args is None:
@@ -126,8 +121,7 @@ class Broker:
             [*self._prefix, *command(*args)], env=self._env, stdin=subprocess.DEVNULL, stdout=out,
             stderr=err if self._stderr is None else self._stderr,
             cwd=self.directory, text=True, pass_fds=self._pass_fds,
-            umask=-1 if self._umask is None else self._umask,
-            preexec_fn=None if self._descriptors is None else self._limit)
+            umask=-1 if self._umask is None else self._umask)
         try:
             self._read_ready(eventually("a ready line", lambda: self._first_line(start), READY_S))
         except BaseException:
