@@ -14,32 +14,17 @@
 /* Stands for the id of a session that is not open yet. */
 #define NO_SESSION_ID "SESSION"
 
-static void add(struct plan *plan, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
-static void add(struct plan *plan, const char *fmt, ...)
-{
-	char *text = NULL;
-	va_list args;
-
-	va_start(args, fmt);
-	const int len = vasprintf(&text, fmt, args);
-	va_end(args);
-	if (len < 0)
-		abort();
-	strv_add(&plan->argv, text, (size_t)len);
-	free(text);
-}
-
 static void add_labels(struct plan *plan)
 {
-	add(plan, "--label=" PLAN_LABEL_OWNER "=%s", plan->owner);
-	add(plan, "--label=" PLAN_LABEL_RUN "=%s", plan->run_id);
+	strv_addf(&plan->argv, "--label=" PLAN_LABEL_OWNER "=%s", plan->owner);
+	strv_addf(&plan->argv, "--label=" PLAN_LABEL_RUN "=%s", plan->run_id);
 	if (plan->session.wanted)
-		add(plan, "--label=" PLAN_LABEL_SESSION "=%s",
-		    plan->session.id ? plan->session.id : NO_SESSION_ID);
-	add(plan, "--label=" PLAN_LABEL_LAUNCHER_PID "=%lld", (long long)plan->launcher_pid);
-	add(plan, "--label=" PLAN_LABEL_LAUNCHER_START "=%llu",
-	    (unsigned long long)plan->launcher_start);
+		strv_addf(&plan->argv, "--label=" PLAN_LABEL_SESSION "=%s",
+			  plan->session.id ? plan->session.id : NO_SESSION_ID);
+	strv_addf(&plan->argv, "--label=" PLAN_LABEL_LAUNCHER_PID "=%lld",
+		  (long long)plan->launcher_pid);
+	strv_addf(&plan->argv, "--label=" PLAN_LABEL_LAUNCHER_START "=%llu",
+		  (unsigned long long)plan->launcher_start);
 }
 
 /*
@@ -64,13 +49,13 @@ static void add_variables(struct plan *plan)
 		const bool is_unset = variable->source == VARIABLE_UNSET;
 		if (is_unset && plan->engine.kind == ENGINE_PODMAN) {
 			/* Its "-e NAME" leaves the image's value alone. */
-			add(plan, "--unsetenv=%s", variable->name);
+			strv_addf(&plan->argv, "--unsetenv=%s", variable->name);
 		} else if (goes_by_file(plan, variable)) {
 			buf_addf(&file, "%s=%s\n", variable->name,
 				 variable->value ? secret_bytes(variable->value) : "");
 		} else {
-			add(plan, "-e");
-			add(plan, "%s", variable->name);
+			strv_addf(&plan->argv, "-e");
+			strv_addf(&plan->argv, "%s", variable->name);
 		}
 	}
 	free(plan->env_file_text);
@@ -81,24 +66,24 @@ static void add_mounts(struct plan *plan)
 {
 	for (size_t i = 0; i < plan->mount_count; i++) {
 		const struct plan_mount *const mount = &plan->mounts[i];
-		add(plan, "--mount=type=bind,src=%s,dst=%s%s", mount->src, mount->dst,
-		    mount->ro ? ",readonly" : "");
+		strv_addf(&plan->argv, "--mount=type=bind,src=%s,dst=%s%s", mount->src, mount->dst,
+			  mount->ro ? ",readonly" : "");
 	}
 }
 
 void plan_render(struct plan *plan)
 {
 	strv_deinit(&plan->argv);
-	add(plan, "%s", plan->engine.binary);
-	add(plan, "run");
-	add(plan, "--name=%s", plan->name);
+	strv_addf(&plan->argv, "%s", plan->engine.binary);
+	strv_addf(&plan->argv, "run");
+	strv_addf(&plan->argv, "--name=%s", plan->name);
 	add_labels(plan);
-	add(plan, "--cidfile=%s", plan->cidfile);
+	strv_addf(&plan->argv, "--cidfile=%s", plan->cidfile);
 	strv_copy(&plan->argv, &plan->flags);
 	add_mounts(plan);
-	add(plan, "--env-file=%s", plan->env_file);
+	strv_addf(&plan->argv, "--env-file=%s", plan->env_file);
 	add_variables(plan);
-	add(plan, "%s", plan->image);
+	strv_addf(&plan->argv, "%s", plan->image);
 	strv_copy(&plan->argv, &plan->command);
 }
 

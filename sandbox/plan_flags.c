@@ -28,16 +28,11 @@ static const char *const confinement[] = {
 
 void plan_warn(struct plan *plan, const char *fmt, ...)
 {
-	char *text = NULL;
-	va_list args;
+	va_list ap;
 
-	va_start(args, fmt);
-	const int len = vasprintf(&text, fmt, args);
-	va_end(args);
-	if (len < 0)
-		abort();
-	strv_add(&plan->warnings, text, (size_t)len);
-	free(text);
+	va_start(ap, fmt);
+	strv_addv(&plan->warnings, fmt, ap);
+	va_end(ap);
 }
 
 static void add(struct plan *plan, const char *name, const char *value)

@@ -14,7 +14,7 @@ import pytest
 from tests.google.standin import ACCOUNT, PROJECT
 
 from . import configuration
-from .broker import as_a_user, run
+from .broker import Broker, as_a_user, run
 
 GOOD: dict[str, dict[str, Any]] = {
     "broker": {"control_socket": "{dir}/control.sock", "audit_log": "{dir}/audit.jsonl"},
@@ -236,9 +236,10 @@ def test_a_port_in_use_is_named(directory: Path) -> None:
     assert listen in line and "in use" in line and "vertex" in line
 
 
-def test_an_address_that_is_not_the_hosts_is_named(directory: Path) -> None:
-    line = refusal(directory, changed(directory, profile(listen="198.51.100.254:8174")))
-    assert "198.51.100.254:8174" in line and "no such address" in line and "vertex" in line
+def test_an_address_that_the_host_has_not_yet_is_named_and_waited_for(directory: Path) -> None:
+    """A bridge may be made after the broker starts."""
+    with Broker(directory, profiles={"vertex": {"listen": "198.51.100.254:0"}}) as running:
+        assert "profile vertex: this host has no address 198.51.100.254 yet" in running.log
 
 
 def test_an_audit_trail_that_cannot_be_written_is_named(directory: Path) -> None:
