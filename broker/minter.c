@@ -7,6 +7,7 @@
 #include "broker/base/log.h"
 #include "broker/base/random.h"
 #include "broker/base/secret.h"
+#include "broker/base/strv.h"
 #include "broker/credential/credential.h"
 #include "broker/google/iam_credentials.h"
 
@@ -31,7 +32,8 @@ struct mint {
 	struct token_key key; /* borrowed from the entry, which outlives its mint */
 	char ref[TOKEN_REF_SIZE];
 	int64_t began_ms;
-	struct credential *credential;
+	struct credential *credential; /* what mints for the account: see credential_behind() */
+	const struct strv *delegates;
 	struct credential_call *source_call;
 	struct iam_call *iam_call;
 	mint_done *done;
@@ -93,8 +95,7 @@ static void report_failure(const struct mint *mint, const struct failure *failur
 	log_warning("mint failed: ref=%s profile=%s account=%s step=%s http_status=%ld reason=%s "
 		    "permission=%s class=%s took_ms=%" PRId64 " hint=\"%s\"",
 		    mint->ref, mint->key.profile, mint->key.service_account,
-		    failure->step == FAILURE_STEP_SOURCE ? "source" : "generateAccessToken",
-		    failure->http_status, failure->reason,
+		    failure_step_name(failure->step), failure->http_status, failure->reason,
 		    failure->permission[0] ? failure->permission : "-",
 		    failure_class_name(failure->class), took_ms, failure->detail);
 	json_t *const event = audit_event(audit, "token.mint");
@@ -224,7 +225,7 @@ static void on_source(void *ctx, struct secret *token, const struct failure *fai
 		.endpoint = minter->options.endpoint,
 		.service_account = mint->key.service_account,
 		.scopes = mint->key.scopes,
-		.delegates = mint->key.delegates,
+		.delegates = mint->delegates,
 		.lifetime_s = mint->key.lifetime_s,
 		.quota_project = minter->options.quota_project,
 		.source_token = token,
@@ -235,6 +236,23 @@ static void on_source(void *ctx, struct secret *token, const struct failure *fai
 	/* The configuration refuses what could not be put into a request. */
 	if (!mint->iam_call)
 		abort();
+}
+
+/*
+ * Where the source impersonates just the account that is wanted, the call that would give the source's
+ * own token is the mint. Delegates of the profile begin at the source: with them the chain stays whole.
+ */
+static void choose_credential(struct mint *mint)
+{
+	const struct strv *between = NULL;
+
+	mint->credential = mint->minter->options.credential;
+	mint->delegates = mint->key.delegates;
+	if (mint->key.delegates->count)
+		return;
+	mint->credential = credential_behind(mint->credential, mint->key.service_account, &between);
+	if (between)
+		mint->delegates = between;
 }
 
 static struct mint *start(void *ctx, const struct token_key *key, const char *ref, mint_done *done,
@@ -248,7 +266,7 @@ static struct mint *start(void *ctx, const struct token_key *key, const char *re
 	mint->key = *key;
 	memcpy(mint->ref, ref, sizeof(mint->ref));
 	mint->began_ms = clock_boot_ms(minter->options.timers->clock);
-	mint->credential = minter->options.credential;
+	choose_credential(mint);
 	mint->done = done;
 	mint->done_ctx = done_ctx;
 	mint->source_call = credential_get_token(mint->credential, on_source, mint);
