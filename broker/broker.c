@@ -73,6 +73,21 @@ struct counters *broker_counters(struct broker *broker, const char *profile)
 	return &named->counters;
 }
 
+/* Whether an endpoint of ours answers there; a wildcard address, on either side, is everywhere. */
+static bool is_own_address(const void *ctx, const struct address *address)
+{
+	const struct broker *const broker = ctx;
+
+	for (size_t i = 0; i < broker->service.endpoint_count; i++) {
+		const struct address *const own = endpoint_address(broker->service.endpoints[i]);
+		if (address_port(own) == address_port(address) &&
+		    (address_is_wildcard(own) || address_is_wildcard(address) ||
+		     address_same_ip(own, address)))
+			return true;
+	}
+	return false;
+}
+
 int broker_open_credential(const struct broker *broker, const struct config *config,
 			   struct credential **out, struct err *err)
 {
@@ -80,12 +95,25 @@ int broker_open_credential(const struct broker *broker, const struct config *con
 	const struct credential_options options = {
 		.type = config->source.type,
 		.file = config->source.file,
+		.gcloud = config->source.gcloud,
+		.metadata_host = config->source.metadata_host,
+		.adc_metadata = config->source.adc_metadata,
+		.subject_token_hosts = &config->source.subject_token_hosts,
+		.allow_http_loopback = config->endpoints.allow_http_loopback,
 		.env_credentials_file = environment->google_application_credentials,
 		.env_cloudsdk_config = environment->cloudsdk_config,
 		.env_home = environment->home,
+		.env_path = environment->path,
+		.env_executables = environment->google_external_account_allow_executables,
+		.environment = environment->all,
 		.universe_domain = config->endpoints.universe_domain,
 		.oauth2_endpoint = config->endpoints.oauth2,
+		.sts_endpoint = config->endpoints.sts,
+		.iamcredentials_endpoint = config->endpoints.iamcredentials,
+		.is_ours = is_own_address,
+		.is_ours_ctx = broker,
 		.client = broker->client,
+		.loop = broker->loop,
 		.timers = loop_timers(broker->loop),
 	};
 
