@@ -30,7 +30,7 @@ int audit_open(const char *where, bool required, const struct clock *clock, stru
 		fd = STDERR_FILENO;
 	} else if (strcmp(where, "off") != 0) {
 		fd = open(where, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-			  0640);
+			  0600);
 		if (fd < 0)
 			return err_set_errno(
 				err, errno,

@@ -16,7 +16,7 @@ struct clock;
 struct err;
 
 /*
- * Opens the trail: a path (made with mode 0640, appended to), "stderr" or "off". With `required` a
+ * Opens the trail: a path (made for its owner alone, appended to), "stderr" or "off". With `required` a
  * lost line is an error to the caller of audit_write().
  */
 NODISCARD int audit_open(const char *where, bool required, const struct clock *clock,

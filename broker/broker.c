@@ -120,6 +120,33 @@ int broker_open_credential(const struct broker *broker, const struct config *con
 	return credential_open(&options, out, err);
 }
 
+int broker_check_ca_file(const struct config *config, struct err *err)
+{
+	const char *const file = config->endpoints.ca_file;
+
+	if (!file || !access(file, R_OK))
+		return 0;
+	return err_set_errno(err, errno, "ca_file %s (name a bundle that the broker's user can read)",
+			     file);
+}
+
+int broker_check(const struct config *config, struct err *err)
+{
+	struct broker broker = {0};
+	struct credential *credential = NULL;
+
+	environment_read(&broker.environment);
+	if (loop_new(&broker.loop, err))
+		return -1;
+	const int result = broker_check_ca_file(config, err) ||
+				   broker_open_credential(&broker, config, &credential, err) ?
+				   -1 :
+				   0;
+	credential_free(credential);
+	loop_free(broker.loop);
+	return result;
+}
+
 void broker_free_retired(struct broker *broker)
 {
 	list_for_each(link, &broker->retired) {
@@ -183,7 +210,8 @@ static int start_minting(struct broker *broker, const struct config *config, str
 		.user_agent = "postern/" POSTERN_VERSION,
 	};
 
-	if (http_client_new(broker->loop, &client, &broker->client, err) ||
+	if (broker_check_ca_file(config, err) ||
+	    http_client_new(broker->loop, &client, &broker->client, err) ||
 	    broker_open_credential(broker, config, &broker->credential, err) ||
 	    audit_open(broker_audit_place(config), config->broker.audit_required, clock_system(),
 		       &broker->audit, err))
@@ -304,6 +332,7 @@ int broker_start(struct broker *broker, const struct options *options, struct co
 		goto failed;
 	warn_of_loopback(&broker->service);
 	audit_start(broker);
+	process_close_on_exec();
 	memory_release();
 	say_ready(broker);
 	return 0;

@@ -89,6 +89,8 @@ struct broker {
  */
 NODISCARD int broker_start(struct broker *broker, const struct options *options,
 			   struct config *config, struct err *err);
+/* Whether there is a source that the configuration can use; starts nothing. */
+NODISCARD int broker_check(const struct config *config, struct err *err);
 /* Serves until SIGTERM or SIGINT and drains. Returns the process's exit status. */
 NODISCARD int broker_run(struct broker *broker);
 /* A zeroed broker is fine. */
@@ -115,6 +117,8 @@ void service_swap(struct service *current, struct service *takes_next);
 /* Ends what service_build() made; endpoints shared with `other` stay. */
 void service_drop(struct service *service, const struct service *other);
 
+/* Whether the CA bundle is there to be read. */
+NODISCARD int broker_check_ca_file(const struct config *config, struct err *err);
 /* The source that the configuration asks for. */
 NODISCARD int broker_open_credential(const struct broker *broker, const struct config *config,
 				     struct credential **out, struct err *err);

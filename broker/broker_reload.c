@@ -42,6 +42,7 @@ static int build(struct broker *broker, struct next *next, struct err *err)
 		return -1;
 	const struct broker_config *const settings = &next->config->broker;
 	if (process_raise_descriptors(settings->max_sessions, err) ||
+	    broker_check_ca_file(next->config, err) ||
 	    broker_open_credential(broker, next->config, &next->credential, err) ||
 	    audit_open(broker_audit_place(next->config), settings->audit_required, clock_system(),
 		       &next->audit, err))

@@ -37,8 +37,10 @@ static int fail(const struct err *err)
 	return STATUS_USAGE;
 }
 
-static int check_config(const struct config *config)
+static int check_config(const struct config *config, struct err *err)
 {
+	if (broker_check(config, err))
+		return fail(err);
 	(void)printf("%s: good, profiles=%zu\n", config->path ? config->path : "flags",
 		     config->profile_count);
 	return fflush(stdout) ? 1 : STATUS_OK;
@@ -76,6 +78,6 @@ int main(int argc, char **argv)
 		return fail(&err);
 	log_init(config->broker.log_level, environment.journal_stream != NULL);
 	if (options.action == OPTIONS_CHECK_CONFIG)
-		return check_config(config);
+		return check_config(config, &err);
 	return serve(&options, config, &err);
 }

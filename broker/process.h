@@ -17,6 +17,9 @@ struct err;
  */
 void process_harden(void);
 
+/* What is open besides the standard descriptors, inherited or a library's, closes on exec. */
+void process_close_on_exec(void);
+
 /*
  * Raises the descriptor limit to the hard limit. An error where that leaves no room for so many
  * sessions and what the broker itself needs.

@@ -19,6 +19,7 @@ struct profile *profile_new(struct config *config, const struct profile_config *
 		.scopes = &settings->scopes,
 	};
 	const struct token_key key = {
+		.source = config->source.type,
 		.service_account = settings->service_account,
 		.scopes = &settings->scopes,
 		.delegates = &settings->delegates,

@@ -11,7 +11,10 @@
 
 #define BACKOFF_MAX_SHIFT 5 /* 32 s */
 #define JITTER_MS 1000
-/* A token younger than that is not refreshed, however short it lives: the next one would be no better. */
+/*
+ * A token that is refreshed while it is younger than that lives shortly. The new one is kept as long
+ * before the next try, however short it lives: a storm of clients is no storm of mints.
+ */
 #define YOUNG_MS 1000
 
 struct token_cache {
@@ -26,6 +29,7 @@ struct token_entry {
 	struct token_cache *cache;
 	size_t refs;
 
+	char *source;
 	char *service_account;
 	struct strv scopes;
 	struct strv delegates;
@@ -41,6 +45,7 @@ struct token_entry {
 	struct mint *mint; /* under way, or NULL */
 	char mint_ref[TOKEN_REF_SIZE];
 	bool source_changed; /* since the mint began */
+	bool hasty;	     /* the last mint began while its token was young */
 	struct list waits;
 
 	bool failed; /* the last mint */
@@ -90,7 +95,7 @@ static bool same_text(const char *a, const char *b)
 
 static bool has_key(const struct token_entry *entry, const struct token_key *key)
 {
-	return entry->lifetime_s == key->lifetime_s &&
+	return entry->lifetime_s == key->lifetime_s && same_text(entry->source, key->source) &&
 	       same_text(entry->service_account, key->service_account) &&
 	       same_text(entry->session, key->session) && strv_equal(&entry->scopes, key->scopes) &&
 	       strv_equal(&entry->delegates, key->delegates);
@@ -106,6 +111,7 @@ struct token_entry *token_cache_get(struct token_cache *cache, const struct toke
 	struct token_entry *const entry = xcalloc(1, sizeof(*entry));
 	entry->cache = cache;
 	entry->refs = 1;
+	entry->source = key->source ? xstrdup(key->source) : NULL;
 	entry->service_account = xstrdup(key->service_account);
 	entry->session = key->session ? xstrdup(key->session) : NULL;
 	entry->profile = key->profile ? xstrdup(key->profile) : NULL;
@@ -134,6 +140,7 @@ void token_entry_unref(struct token_entry *entry)
 	secret_unref(entry->token);
 	strv_deinit(&entry->scopes);
 	strv_deinit(&entry->delegates);
+	free(entry->source);
 	free(entry->service_account);
 	free(entry->session);
 	free(entry->profile);
@@ -159,9 +166,15 @@ static void drop_token(struct token_entry *entry)
 	entry->token = NULL;
 }
 
+static bool is_young(const struct token_entry *entry)
+{
+	return entry->token && now_ms(entry) - entry->arrived_ms < YOUNG_MS;
+}
+
 static void start_mint(struct token_entry *entry)
 {
 	const struct token_key key = {
+		.source = entry->source,
 		.service_account = entry->service_account,
 		.scopes = &entry->scopes,
 		.delegates = &entry->delegates,
@@ -173,6 +186,7 @@ static void start_mint(struct token_entry *entry)
 	timer_stop(entry->cache->timers, &entry->retry);
 	random_hex(entry->mint_ref, sizeof(entry->mint_ref));
 	entry->source_changed = false;
+	entry->hasty = is_young(entry);
 	entry->mint = entry->cache->ops->start(entry->cache->ops_ctx, &key, entry->mint_ref,
 					       on_minted, entry);
 }
@@ -274,9 +288,9 @@ static void on_wait_over(struct timer *timer)
 	end_waits(entry, &alone, &answer);
 }
 
-static bool is_young(const struct token_entry *entry)
+static bool is_kept(const struct token_entry *entry)
 {
-	return entry->token && now_ms(entry) - entry->arrived_ms < YOUNG_MS;
+	return entry->hasty && is_young(entry);
 }
 
 bool token_request(struct token_entry *entry, int64_t margin_s, struct token_wait *wait,
@@ -288,11 +302,11 @@ bool token_request(struct token_entry *entry, int64_t margin_s, struct token_wai
 	if (left <= 0)
 		drop_token(entry);
 	const bool good = left >= TOKEN_FLOOR_MS;
-	const bool young = is_young(entry);
+	const bool kept = is_kept(entry);
 
-	if (left <= 2 * margin_ms && !young)
+	if (left <= 2 * margin_ms && !kept)
 		start_mint_if_allowed(entry);
-	if (left > margin_ms || (!entry->mint && (good || (young && left >= 1000)))) {
+	if (left > margin_ms || (!entry->mint && (good || (kept && left >= 1000)))) {
 		answer_token(entry, left, answer);
 		return true;
 	}
@@ -345,6 +359,7 @@ static void keep_failure(struct token_entry *entry, const struct failure *failur
 	const int64_t now = now_ms(entry);
 
 	entry->failed = true;
+	entry->hasty = false; /* the backoff is what holds it now */
 	entry->failure = *failure;
 	entry->failure_wall_ms = wall_ms(entry);
 	memcpy(entry->failure_ref, entry->mint_ref, sizeof(entry->failure_ref));

@@ -32,6 +32,7 @@ struct token_entry;
 
 /* What a token is minted for. Compared in full; copied by the cache. */
 struct token_key {
+	const char *source; /* its type in the configuration */
 	const char *service_account;
 	const struct strv *scopes;
 	const struct strv *delegates;

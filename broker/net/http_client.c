@@ -353,6 +353,14 @@ static void set_ca(CURL *easy, const struct http_client *client)
 	}
 }
 
+/* CURLOPT_OPENSOCKETFUNCTION: libcurl's own sockets would survive an exec. */
+static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	(void)ctx;
+	(void)purpose;
+	return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
 static void set_transport(struct http_call *call, const struct http_client_request *request)
 {
 	const struct http_client *const client = call->client;
@@ -369,6 +377,7 @@ static void set_transport(struct http_call *call, const struct http_client_reque
 	(void)curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
 	/* Without it each call that starts beside another opens a connection of its own. */
 	(void)curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+	(void)curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
 	(void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	/* Without it a time-out during a name look-up blocks the loop until getaddrinfo() ends. */
 	(void)curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);

@@ -11,12 +11,13 @@
 #include <cmocka.h>
 
 /*
- * A storm of clients must not become a storm of mints, however short the tokens live: for a second a new
- * one is what there is.
+ * A storm of clients must not become a storm of mints, however short the tokens live: what a mint brought
+ * that followed another within a second is what there is for a second.
  */
-static bool is_young(const struct subject *subject)
+static bool is_kept(const struct subject *subject)
 {
-	return subject->has_token && fixture_now_ms(subject->fixture) - subject->arrived_ms < 1000;
+	return subject->hasty && subject->has_token &&
+	       fixture_now_ms(subject->fixture) - subject->arrived_ms < 1000;
 }
 
 static void check_token(const struct client *client)
@@ -34,7 +35,8 @@ static void check_token(const struct client *client)
 	fixture_must(fixture, client->expires_in_s == left_ms / 1000,
 		     "expires_in not of this moment");
 	fixture_must(fixture,
-		     left_ms >= FLOOR_MS || left_ms > subject->margin_s * 1000 || is_young(subject),
+		     left_ms >= FLOOR_MS || left_ms > subject->margin_s * 1000 ||
+			     is_kept(subject) || fixture_now_ms(fixture) == subject->arrived_ms,
 		     "an old token with less than 30 s");
 }
 
@@ -61,7 +63,7 @@ static void check_refusal(const struct client *client)
 	if (subject->in_flight || hold_ms <= 0) {
 		fixture_must(fixture, client->retry_after_s == 1, "1 s while a mint is awaited");
 		fixture_must(fixture, !strcmp(client->ref, subject->ref), "not the mint's ref");
-		fixture_must(fixture, subject->in_flight || is_young(subject),
+		fixture_must(fixture, subject->in_flight || is_kept(subject),
 			     "refused without a cause");
 		return;
 	}
@@ -127,7 +129,7 @@ static void check_request(const struct client *client, int64_t left_ms, bool may
 	const struct subject *const subject = client->subject;
 	const struct fixture *const fixture = subject->fixture;
 	const int64_t margin_ms = subject->margin_s * 1000;
-	const bool due = left_ms <= 2 * margin_ms && may_start && !is_young(subject);
+	const bool due = left_ms <= 2 * margin_ms && may_start;
 
 	fixture_must(fixture, subject->starts == starts + due,
 		     due ? "no mint, though due" : "a mint, though not due");
@@ -146,13 +148,14 @@ void client_ask_since(struct client *client, struct subject *subject, int64_t ar
 {
 	const int64_t left_ms = subject_left_ms(subject);
 	const int64_t now_ms = fixture_now_ms(subject->fixture);
-	const bool may_start = !subject->in_flight && now_ms >= subject->hold_until_ms;
 	const size_t starts = subject->starts;
 	struct token_answer answer;
 
 	assert_false(client->waiting);
 	if (left_ms <= 0)
 		subject->has_token = false;
+	const bool may_start = !subject->in_flight && now_ms >= subject->hold_until_ms &&
+			       !is_kept(subject);
 	client->subject = subject;
 	client->arrived_ms = arrived_ms;
 	/* With an old token that has 30 s still when 300 ms have passed. */

@@ -127,6 +127,8 @@ static struct mint *mint_start(void *ctx, const struct token_key *key, const cha
 		     "a ref of 8 hex");
 	note_start(fixture, text, ref);
 	subject->in_flight = true;
+	subject->hasty = subject->has_token && subject_left_ms(subject) > 0 &&
+			 fixture_now_ms(fixture) - subject->arrived_ms < 1000;
 	subject->starts++;
 	(void)snprintf(subject->ref, sizeof(subject->ref), "%s", ref);
 	*mint = (struct mint){
@@ -205,6 +207,7 @@ static void note_failure(struct subject *subject, const struct mint_plan *plan, 
 	const struct fixture *const fixture = subject->fixture;
 	const size_t last = ARRAY_LEN(backoffs_ms) - 1;
 
+	subject->hasty = false;
 	subject->failure = plan->class;
 	(void)snprintf(subject->failure_ref, sizeof(subject->failure_ref), "%s", ref);
 	if (plan->class == FAILURE_PERMANENT) {

@@ -62,6 +62,7 @@ struct subject {
 
 	size_t starts;
 	bool in_flight;
+	bool hasty;		  /* the last mint followed another within a second */
 	char ref[TOKEN_REF_SIZE]; /* of the last mint */
 
 	size_t minted;
