@@ -126,8 +126,8 @@ int broker_check_ca_file(const struct config *config, struct err *err)
 
 	if (!file || !access(file, R_OK))
 		return 0;
-	return err_set_errno(err, errno, "ca_file %s (name a bundle that the broker's user can read)",
-			     file);
+	return err_set_errno(err, errno,
+			     "ca_file %s (name a bundle that the broker's user can read)", file);
 }
 
 int broker_check(const struct config *config, struct err *err)
@@ -138,10 +138,11 @@ int broker_check(const struct config *config, struct err *err)
 	environment_read(&broker.environment);
 	if (loop_new(&broker.loop, err))
 		return -1;
-	const int result = broker_check_ca_file(config, err) ||
-				   broker_open_credential(&broker, config, &credential, err) ?
-				   -1 :
-				   0;
+	const int result =
+		broker_check_ca_file(config, err) ||
+				broker_open_credential(&broker, config, &credential, err) ?
+			-1 :
+			0;
 	credential_free(credential);
 	loop_free(broker.loop);
 	return result;
