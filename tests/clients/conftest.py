@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every client, one after the other, at a broker and a stand-in. Run by scripts/clients."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.google.standin import Standin
+from tests.integration.broker import Broker
+from tests.integration.conftest import (  # noqa: F401
+    artifacts, directory, google, pytest_runtest_makereport, said, start)
+from tests.integration.conftest import pytest_configure as configure
+
+from . import facts
+from .observed import endpoint
+from .program import Program, contract_variables
+
+LEAK_CHECK = "test_zz_no_secret_leaked.py"
+Launcher = Callable[..., Program]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """As tests/integration, and the mark of this suite."""
+    configure(config)
+    config.addinivalue_line("markers", "only(holds): the clients whose facts pass holds()")
+
+
+def pytest_sessionstart() -> None:
+    """Clients dial 169.254.169.254 by themselves: they run where nothing but loopback is."""
+    interfaces = [name for _, name in socket.if_nameindex()]
+    if interfaces != ["lo"]:
+        pytest.exit(f"here are interfaces {', '.join(interfaces)}; run scripts/clients test", 2)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test with `client` is run for each of POSTERN_CLIENTS (all, without it)."""
+    if "client" in metafunc.fixturenames:
+        metafunc.parametrize("client", os.environ.get("POSTERN_CLIENTS", "").split()
+                             or facts.names())
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """`only` drops the clients of which a fact does not hold; the search for secrets is last."""
+    def holds(item: pytest.Item) -> bool:
+        called = getattr(item, "callspec", None)
+        return all(mark.args[0](facts.of(called.params["client"]))
+                   for mark in item.iter_markers("only") if called)
+    dropped = [item for item in items if not holds(item)]
+    config.hook.pytest_deselected(items=dropped)
+    items[:] = sorted((item for item in items if item not in dropped),
+                      key=lambda item: item.path.name == LEAK_CHECK)
+
+
+@pytest.fixture
+def broker(start: Callable[..., Broker], google: Standin) -> Broker:
+    """One profile with everything as it is by default."""
+    return start(google)
+
+
+@pytest.fixture
+def launch(client: str, directory: Path, google: Standin) -> Iterator[Launcher]:
+    """Starts the client at a broker, with the variables of the contract or with others."""
+    with contextlib.ExitStack() as running:
+        def launch_one(broker: Broker, variables: dict[str, str] | None = None) -> Program:
+            if variables is None:
+                variables = contract_variables(endpoint(broker))
+            return running.enter_context(Program(
+                client, directory, {"GOOGLE_VERTEX_BASE_URL": google.http_url, **variables}))
+        yield launch_one

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""curl: the requests of the README."""
+
+from ..facts import Facts
+
+FACTS = Facts(
+    command=("bash", "{here}/client.sh"),
+    start=1,  # project/project-id
+    per_token=1,
+    tries=4,
+    least=("GCE_METADATA_HOST",),
+    identity=True,
+    application={"PATH": "/usr/bin:/bin"},
+)

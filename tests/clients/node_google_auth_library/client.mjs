@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls the model as an application with google-auth-library does. Reads commands, writes answers: lines.
+import {createInterface} from 'node:readline';
+
+import {GoogleAuth} from 'google-auth-library';
+
+const auth = new GoogleAuth({scopes: 'https://www.googleapis.com/auth/cloud-platform'});
+const ask = {contents: [{role: 'user', parts: [{text: 'Say hello.'}]}]};
+
+async function call() {
+	const client = await auth.getClient();
+	const project = await auth.getProjectId();
+	const answer = await client.request({
+		url: `${process.env.GOOGLE_VERTEX_BASE_URL}/v1/projects/${project}/locations/global` +
+			'/publishers/google/models/gemini-2.5-flash:generateContent',
+		method: 'POST',
+		data: ask,
+	});
+	return answer.data.candidates[0].content.parts[0].text;
+}
+
+async function identity() {
+	const client = await auth.getIdTokenClient('https://service.example');
+	const headers = await client.getRequestHeaders();
+	return headers.get('authorization');
+}
+
+async function outcome(work) {
+	try {
+		return {text: await work()};
+	} catch (error) {
+		return {error: `${error.name}: ${error.message}`};
+	}
+}
+
+for await (const line of createInterface({input: process.stdin})) {
+	const [command, count = '1'] = line.split(' ');
+	const work = {call, calls: call, identity}[command];
+	const done = await Promise.all(Array.from({length: Number(count)}, () => outcome(work)));
+	console.log(JSON.stringify(done));
+}

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""google-auth-library for Node: GoogleAuth, getClient() and request()."""
+
+from ..facts import Facts
+
+FACTS = Facts(
+    command=("node", "{cache}/client.mjs"),
+    start=1,  # project/project-id
+    per_token=1,
+    tries=4,
+    least=("GCE_METADATA_HOST",),
+    margin_s=300,
+    shares=True,
+    identity=True,
+)

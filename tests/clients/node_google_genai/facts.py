@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""@google/genai for Node, in its Vertex AI mode."""
+
+from ..facts import Facts
+
+FACTS = Facts(
+    command=("node", "{cache}/client.mjs"),
+    start=0,
+    per_token=1,
+    tries=4,
+    least=("GCE_METADATA_HOST",),
+    margin_s=300,
+    shares=True,
+    streams=True,
+    application={
+        "GOOGLE_GENAI_USE_VERTEXAI": "true",
+        "GOOGLE_CLOUD_PROJECT": "my-project",
+        "GOOGLE_CLOUD_LOCATION": "global",
+    },
+)

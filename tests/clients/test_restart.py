@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A broker that ends and comes back under a running client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.google.standin import Standin
+from tests.integration.broker import Broker
+
+from . import facts
+from .conftest import Launcher
+from .observed import MINT, tokens_at_the_model
+from .program import Outcome
+
+
+def keep_port(broker: Broker) -> None:
+    """Have it come back where it was."""
+    host, port = broker.address("vertex")
+    broker.sections["profile vertex"]["listen"] = f"{host}:{port}"
+
+
+def test_a_client_goes_on_while_the_broker_is_killed(client: str, launch: Launcher,
+                                                     google: Standin, broker: Broker) -> None:
+    keep_port(broker)
+    program = launch(broker)
+    good = Outcome(text=google.state.model_text)
+    assert program.call() == good
+    broker.kill()
+    alone = program.call()
+    assert alone == good if facts.of(client).caches else not alone.text
+    broker.start()
+    assert program.call() == good
+    assert launch(broker).call() == good
+    assert google.count(MINT) == 2  # of each broker's life, one
+
+
+def test_a_client_that_needs_a_token_finds_the_new_broker(client: str, launch: Launcher,
+                                                          google: Standin,
+                                                          start: Callable[..., Broker]) -> None:
+    broker = start(google, profiles={"vertex": {"lifetime": "5m"}})
+    keep_port(broker)
+    google.script(MINT, {"life_s": 50})
+    program = launch(broker)
+    assert program.call() == Outcome(text=google.state.model_text)
+    assert broker.stop() == 0
+    broker.start()
+    # over the connection of before, if it kept one
+    assert program.call() == Outcome(text=google.state.model_text)
+    first, second = tokens_at_the_model(google)
+    assert first != second

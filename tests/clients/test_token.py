@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A token in one go, kept for the next call, shared by many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.google.standin import Standin
+from tests.integration.broker import Broker
+
+from . import facts
+from .conftest import Launcher
+from .observed import MINT, Counters, endpoint, tokens_at_the_model
+from .program import Outcome, contract_variables
+
+
+@pytest.mark.parametrize("source", ["adc.json", "sa.json"])
+def test_the_first_call_takes_one_mint(client: str, launch: Launcher, google: Standin,
+                                       start: Callable[..., Broker], source: str) -> None:
+    google.write_adc()
+    google.write_service_account()
+    known = facts.of(client)
+    broker = start(google, source={"type": "adc"}, env={
+        "GOOGLE_APPLICATION_CREDENTIALS": str(google.directory / source)})
+    counters = Counters(broker)
+    assert launch(broker).call() == Outcome(text=google.state.model_text)
+    assert google.count(MINT) == 1
+    assert len(tokens_at_the_model(google)) == 1
+    since = counters.since
+    assert since["requests"] == known.start + known.per_token
+    assert (since["tokens"], since["mints"], since["refused"]) == (1, 1, 0)
+
+
+def test_the_second_call_has_the_same_token(client: str, launch: Launcher, google: Standin,
+                                            broker: Broker) -> None:
+    known = facts.of(client)
+    program = launch(broker)
+    assert program.call() == Outcome(text=google.state.model_text)
+    counters = Counters(broker)
+    assert program.call() == Outcome(text=google.state.model_text)
+    assert counters.since["requests"] == (0 if known.caches else known.per_token)
+    first, second = tokens_at_the_model(google)
+    assert first == second
+    assert google.count(MINT) == 1
+
+
+def test_a_second_process_takes_no_second_mint(client: str, launch: Launcher, google: Standin,
+                                               broker: Broker) -> None:
+    for _ in range(2):
+        assert launch(broker).call() == Outcome(text=google.state.model_text)
+    first, second = tokens_at_the_model(google)
+    assert first == second
+    assert google.count(MINT) == 1
+
+
+def test_fifty_calls_at_once_take_one_mint(client: str, launch: Launcher, google: Standin,
+                                           broker: Broker) -> None:
+    counters = Counters(broker)
+    outcomes = launch(broker).do("calls 50")
+    assert outcomes == [Outcome(text=google.state.model_text)] * 50
+    assert google.count(MINT) == 1
+    assert len(set(tokens_at_the_model(google))) == 1
+    tokens = counters.since["tokens"]
+    assert tokens == 1 if facts.of(client).shares else 1 <= tokens <= 50
+
+
+@pytest.mark.only(lambda known: known.streams)
+def test_a_stream_has_the_token_too(client: str, launch: Launcher, google: Standin,
+                                    broker: Broker) -> None:
+    program = launch(broker)
+    assert program.call() == Outcome(text=google.state.model_text)
+    streamed = program.do("stream")[0]
+    assert streamed.text.replace("|", "") == google.state.model_text and "|" in streamed.text
+    first, second = tokens_at_the_model(google)
+    assert first == second
+    assert google.count(MINT) == 1
+
+
+def test_an_endpoint_is_found_by_name(client: str, launch: Launcher, google: Standin,
+                                      broker: Broker) -> None:
+    program = launch(broker, contract_variables(endpoint(broker, "localhost")))
+    assert program.call() == Outcome(text=google.state.model_text)
+    assert google.count(MINT) == 1
+
+
+@pytest.mark.only(lambda known: known.identity)
+def test_an_identity_token_is_not_to_be_had(client: str, launch: Launcher, google: Standin,
+                                            broker: Broker) -> None:
+    program = launch(broker)
+    outcome = program.do("identity")[0]
+    assert not outcome.text and "Not Found." in outcome.error
+    assert google.count(MINT) == 0
+    assert program.call() == Outcome(text=google.state.model_text)
