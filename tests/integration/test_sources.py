@@ -388,6 +388,11 @@ def check(directory: Path, google: Standin, source: Mapping[str, Any],
     return ended.stderr
 
 
+def test_a_gcloud_that_is_not_there_is_refused(directory: Path, google: Standin) -> None:
+    refused = check(directory, google, {"type": "gcloud", "gcloud": "/nonexistent/gcloud"})
+    assert "/nonexistent/gcloud" in refused and "gcloud under [source]" in refused
+
+
 @pytest.mark.parametrize("name", ["external_account_authorized_user", "gdch_service_account"])
 def test_other_types_of_files_are_refused_by_name(directory: Path, google: Standin,
                                                   name: str) -> None:
