@@ -19,6 +19,7 @@
 #include "broker/process.h"
 #include "broker/profile.h"
 #include "broker/recipe/recipe.h"
+#include "broker/session.h"
 #include "broker/token_cache.h"
 
 #include <errno.h>
@@ -148,14 +149,25 @@ int broker_check(const struct config *config, struct err *err)
 	return result;
 }
 
+static void on_settled(struct timer *timer);
+
+static void settle_later(struct broker *broker)
+{
+	timer_set_after(loop_timers(broker->loop), &broker->settle_timer, SETTLE_MS, on_settled);
+}
+
 void broker_free_retired(struct broker *broker)
 {
 	list_for_each(link, &broker->retired) {
 		struct retired *const retired = CONTAINER_OF(link, struct retired, link);
+		if (credential_is_busy(retired->credential))
+			continue; /* a preflight's */
 		list_remove(link);
 		credential_free(retired->credential);
 		free(retired);
 	}
+	if (!list_empty(&broker->retired))
+		settle_later(broker);
 }
 
 /* Not in on_mint_ended(): the credential's own callback may still be on the stack there. */
@@ -177,7 +189,7 @@ static void on_mint_ended(void *ctx, const char *profile, bool ok)
 	counters->mints++;
 	if (!ok)
 		counters->mint_failures++;
-	timer_set_after(loop_timers(broker->loop), &broker->settle_timer, SETTLE_MS, on_settled);
+	settle_later(broker);
 }
 
 static int start_servers(struct broker *broker, struct err *err)
@@ -193,7 +205,7 @@ static int start_servers(struct broker *broker, struct err *err)
 	const struct http_server_options ctl = {
 		.loop = broker->loop,
 		.priority = LOOP_PRIORITY_CONTROL,
-		.max_connections = BROKER_MAX_CONTROL_CONNECTIONS,
+		.max_connections = BROKER_MAX_CONTROL_CONNECTIONS + BROKER_MAX_LEASES,
 		.headers = no_headers,
 	};
 
@@ -262,6 +274,16 @@ static int start_signals(struct broker *broker, struct err *err)
 	return 0;
 }
 
+struct endpoint_context broker_endpoint_context(struct broker *broker)
+{
+	return (struct endpoint_context){
+		.server = broker->web,
+		.timers = loop_timers(broker->loop),
+		.bridges = broker->bridges,
+		.audit = broker->audit,
+	};
+}
+
 static void audit_start(const struct broker *broker)
 {
 	struct credential_info info;
@@ -283,15 +305,26 @@ static void audit_start(const struct broker *broker)
 			 "");
 }
 
-static void warn_of_loopback(const struct service *service)
+static void warn_of_addresses(const struct broker *broker)
 {
+	const struct service *const service = &broker->service;
+	char text[ADDRESS_TEXT_SIZE];
+
 	for (size_t i = 0; i < service->endpoint_count; i++) {
 		const struct profile_config *const settings =
 			endpoint_profile(service->endpoints[i])->settings;
-		if (settings->allow_peers.automatic && address_is_loopback(&settings->listen))
-			log_warning(
-				"profile %s: its endpoint is on loopback, which serves every local user",
-				settings->name);
+		const struct address *const address = endpoint_address(service->endpoints[i]);
+		if (address_is_loopback(address)) {
+			if (settings->allow_peers.automatic)
+				log_warning("profile %s: its endpoint is on loopback, which serves "
+					    "every local user",
+					    settings->name);
+		} else if (!address_is_wildcard(address) &&
+			   !bridges_own(broker->bridges, address)) {
+			log_warning("profile %s: this host has no address %s yet; its endpoint "
+				    "serves once it has",
+				    settings->name, address_format_ip(address, text));
+		}
 	}
 }
 
@@ -328,10 +361,11 @@ int broker_start(struct broker *broker, const struct options *options, struct co
 	    start_servers(broker, err) || start_minting(broker, config, err))
 		goto failed;
 	broker->bridges = bridges_new(clock_system());
+	broker->sessions = sessions_new(broker);
 	if (service_build(broker, config, &nothing, &broker->service, err) ||
 	    start_control(broker, config, err))
 		goto failed;
-	warn_of_loopback(&broker->service);
+	warn_of_addresses(broker);
 	audit_start(broker);
 	process_close_on_exec();
 	memory_release();
@@ -366,6 +400,15 @@ static void on_drained(void *ctx)
 		loop_exit(broker->loop, 0);
 }
 
+/* No sandbox waits any more: the leases end, and with them what holds the control socket up. */
+static void on_web_drained(void *ctx)
+{
+	struct broker *const broker = ctx;
+
+	sessions_end(broker->sessions);
+	on_drained(broker);
+}
+
 static void on_signal(void *ctx, int signo)
 {
 	struct broker *const broker = ctx;
@@ -381,7 +424,7 @@ static void on_signal(void *ctx, int signo)
 	loop_notify("STOPPING=1");
 	broker->draining = true;
 	broker->servers_draining = 2;
-	http_server_drain(broker->web, on_drained, broker);
+	http_server_drain(broker->web, on_web_drained, broker);
 	http_server_drain(broker->ctl, on_drained, broker);
 }
 
@@ -414,6 +457,7 @@ void broker_stop(struct broker *broker)
 	if (!broker->loop)
 		return;
 	control_close(broker->control);
+	sessions_free(broker->sessions);
 	service_drop(&broker->service, &nothing);
 	if (broker->draining)
 		(void)audit_write(broker->audit, audit_event(broker->audit, "broker.stop"));

@@ -8,6 +8,7 @@
 #include "broker/base/list.h"
 #include "broker/base/timer.h"
 #include "broker/counters.h"
+#include "broker/endpoint.h"
 #include "broker/options.h"
 
 #include <stdbool.h>
@@ -28,6 +29,7 @@ struct loop;
 struct loop_source;
 struct minter;
 struct profile;
+struct sessions;
 struct token_cache;
 
 #ifndef POSTERN_VERSION
@@ -36,7 +38,9 @@ struct token_cache;
 
 /* Connections of all endpoints together: contract, section 10. */
 #define BROKER_MAX_CONNECTIONS 2048
-#define BROKER_MAX_CONTROL_CONNECTIONS 256
+/* Leases aside, of which there are as many as sessions at most. */
+#define BROKER_MAX_CONTROL_CONNECTIONS 512
+#define BROKER_MAX_LEASES 65535
 
 /* What is served: built whole, then swapped in. */
 struct service {
@@ -77,6 +81,7 @@ struct broker {
 	struct minter *minter;
 	struct token_cache *cache;
 	struct service service;
+	struct sessions *sessions;
 	struct list counters;
 	int64_t started_wall_ms;
 	bool draining;
@@ -102,8 +107,13 @@ NODISCARD int broker_reload(struct broker *broker, struct err *err);
 /* The counters of that name, made where there are none. Borrowed. */
 struct counters *broker_counters(struct broker *broker, const char *profile);
 
-/* Frees the credentials of before; no mint may be under way. */
+/* Frees the credentials of before that no call holds; no mint may be under way. */
 void broker_free_retired(struct broker *broker);
+
+/* The profile of that name, or NULL. Borrowed. */
+struct profile *broker_profile(const struct broker *broker, const char *name);
+/* What its endpoints have in common. */
+struct endpoint_context broker_endpoint_context(struct broker *broker);
 
 /* broker_service.c */
 /*

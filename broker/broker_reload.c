@@ -16,6 +16,7 @@
 #include "broker/net/http_client.h"
 #include "broker/net/loop.h"
 #include "broker/process.h"
+#include "broker/session.h"
 #include "broker/token_cache.h"
 
 #include <string.h>
@@ -101,6 +102,7 @@ static void swap(struct broker *broker, struct next *next)
 	http_client_set_ca_file(broker->client, config->endpoints.ca_file);
 	service_swap(&broker->service, &next->service);
 	swap_audit(broker, next->audit);
+	sessions_recheck(broker->sessions);
 	swap_credential(broker, next->credential);
 	minter_set_source(broker->minter, broker->credential, config->endpoints.iamcredentials,
 			  config->source.quota_project);

@@ -9,7 +9,7 @@
 #include "broker/base/log.h"
 #include "broker/config.h"
 #include "broker/endpoint.h"
-#include "broker/net/loop.h"
+#include "broker/net/listen.h"
 #include "broker/profile.h"
 
 #include <string.h>
@@ -27,11 +27,12 @@ static struct endpoint *find_endpoint(const struct service *old,
 				      const struct profile_config *wanted)
 {
 	for (size_t i = 0; i < old->endpoint_count; i++) {
-		const struct address *const address = endpoint_wanted(old->endpoints[i]);
-		const char *const name = endpoint_profile(old->endpoints[i])->settings->name;
-		if (address_same_ip(address, &wanted->listen) &&
-		    address_port(address) == address_port(&wanted->listen) &&
-		    (address_port(address) || !strcmp(name, wanted->name)))
+		const struct profile_config *const settings =
+			endpoint_profile(old->endpoints[i])->settings;
+		const uint16_t port = address_port(&settings->listen);
+		if (address_same_ip(&settings->listen, &wanted->listen) &&
+		    port == address_port(&wanted->listen) &&
+		    (port || !strcmp(settings->name, wanted->name)))
 			return old->endpoints[i];
 	}
 	return NULL;
@@ -40,16 +41,14 @@ static struct endpoint *find_endpoint(const struct service *old,
 static int add_endpoint(struct broker *broker, struct profile *profile, const struct service *old,
 			struct service *out, struct err *err)
 {
-	const struct endpoint_context context = {
-		.server = broker->web,
-		.timers = loop_timers(broker->loop),
-		.bridges = broker->bridges,
-		.audit = broker->audit,
-	};
+	const struct endpoint_context context = broker_endpoint_context(broker);
 	struct endpoint *endpoint = find_endpoint(old, profile->settings);
+	struct endpoint_options standing = {.address = profile->settings->listen, .pin = PIN_NONE};
+	int fd;
 
-	if (!endpoint && endpoint_open(&context, profile, &endpoint, err))
-		return -1;
+	if (!endpoint && (listen_tcp(&standing.address, &fd, err) ||
+			  endpoint_open(&context, profile, &standing, fd, &endpoint, err)))
+		return err_prefix(err, "profile %s", profile->settings->name);
 	out->endpoints[out->endpoint_count++] = endpoint;
 	return 0;
 }
@@ -83,7 +82,7 @@ void service_drop(struct service *service, const struct service *other)
 {
 	for (size_t i = 0; i < service->endpoint_count; i++)
 		if (!holds(other, service->endpoints[i]))
-			endpoint_close(service->endpoints[i]);
+			endpoint_close(service->endpoints[i], NULL);
 	for (size_t i = 0; i < service->profile_count; i++)
 		profile_unref(service->profiles[i]);
 	free(service->endpoints);
@@ -116,4 +115,14 @@ void service_swap(struct service *current, struct service *takes_next)
 		endpoint_set_profile(current->endpoints[i],
 				     profile_of(current, current->endpoints[i]));
 	service_drop(&old, current);
+}
+
+struct profile *broker_profile(const struct broker *broker, const char *name)
+{
+	const struct service *const service = &broker->service;
+
+	for (size_t i = 0; i < service->profile_count; i++)
+		if (!strcmp(service->profiles[i]->settings->name, name))
+			return service->profiles[i];
+	return NULL;
 }

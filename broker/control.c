@@ -1,137 +1,166 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/control.h"
 
-#include "broker/audit.h"
 #include "broker/base/alloc.h"
 #include "broker/base/buf.h"
 #include "broker/broker.h"
+#include "broker/control_answer.h"
+#include "broker/control_impl.h"
+#include "broker/control_sessions.h"
 #include "broker/net/http_server.h"
+#include "broker/session.h"
 #include "broker/status.h"
 
 #include <string.h>
 
 #define MAX_ANSWER_BYTES ((size_t)4 << 20)
+/* The contract, section 10. */
+#define MAX_BODY_BYTES ((size_t)64 << 10)
 
-struct control {
-	struct broker *broker;
-	struct http_listener *listener;
-};
-
-static void answer_text(const struct control *control, struct http_request *request,
-			unsigned status, const char *content_type, const char *text, size_t len)
+static void get_status(struct control *control, struct http_request *request, const char *id)
 {
-	struct http_response *const response = http_response_new(control->broker->ctl, status,
-								 content_type, text, len,
-								 HTTP_BODY_COPY);
-
-	http_request_respond(request, response);
-	http_response_free(response);
+	(void)id;
+	control_answer_json(control->broker, request, 200, status_json(control->broker));
 }
 
-static void answer_json(const struct control *control, struct http_request *request,
-			unsigned status, json_t *takes_body)
-{
-	json_auto_t *body = takes_body;
-	AUTO_FREE char *text = json_dumps(body, JSON_COMPACT);
-
-	if (!text)
-		abort();
-	AUTO_FREE char *line = xasprintf("%s\n", text);
-	answer_text(control, request, status, "application/json", line, strlen(line));
-}
-
-static void refuse(const struct control *control, struct http_request *request, unsigned status,
-		   const char *code, const char *message)
-{
-	struct audit *const audit = control->broker->audit;
-	json_t *const event = audit_event(audit, "control.refuse");
-
-	audit_add_int(event, "uid", http_request_peer_uid(request));
-	audit_add_int(event, "pid", http_request_peer_pid(request));
-	audit_add_int(event, "status", status);
-	audit_add(event, "reason", code);
-	(void)audit_write(audit, event);
-	answer_json(control, request, status,
-		    json_pack("{s:{s:s,s:s}}", "error", "code", code, "message", message));
-}
-
-static void get_status(const struct control *control, struct http_request *request)
-{
-	answer_json(control, request, 200, status_json(control->broker));
-}
-
-static void get_metrics(const struct control *control, struct http_request *request)
+static void get_metrics(struct control *control, struct http_request *request, const char *id)
 {
 	AUTO_BUF struct buf text;
 
+	(void)id;
 	buf_init(&text, MAX_ANSWER_BYTES);
 	status_metrics(control->broker, &text);
-	answer_text(control, request, 200, "text/plain; version=0.0.4", text.data, text.len);
+	control_answer_text(control->broker, request, 200, "text/plain; version=0.0.4", text.data);
 }
 
-static void get_health(const struct control *control, struct http_request *request)
+static void get_health(struct control *control, struct http_request *request, const char *id)
 {
-	answer_text(control, request, 200, "text/plain", "ok\n", strlen("ok\n"));
+	(void)id;
+	control_answer_text(control->broker, request, 200, "text/plain", "ok\n");
 }
 
-static void get_readiness(const struct control *control, struct http_request *request)
+static void get_readiness(struct control *control, struct http_request *request, const char *id)
 {
+	(void)id;
 	if (control->broker->draining)
-		refuse(control, request, 503, "shutting_down", "the broker is shutting down");
+		control_refuse(control->broker, request, "shutting_down",
+			       "the broker is shutting down");
 	else
-		answer_text(control, request, 200, "text/plain", "ready\n", strlen("ready\n"));
+		control_answer_text(control->broker, request, 200, "text/plain", "ready\n");
 }
 
-static const struct {
+typedef void call_fn(struct control *control, struct http_request *request, const char *id);
+
+/* A path that ends in "/" is followed by the id of a session. */
+static const struct route {
+	const char *method;
 	const char *path;
-	void (*get)(const struct control *control, struct http_request *request);
+	call_fn *call;
+	bool takes_body;
 } routes[] = {
-	{"/v1/status", get_status},
-	{"/metrics", get_metrics},
-	{"/healthz", get_health},
-	{"/readyz", get_readiness},
+	{"GET", "/v1/status", get_status, false},
+	{"GET", "/metrics", get_metrics, false},
+	{"GET", "/healthz", get_health, false},
+	{"GET", "/readyz", get_readiness, false},
+	{"GET", "/v1/sessions", control_get_sessions, false},
+	{"POST", "/v1/sessions", control_post_session, true},
+	{"GET", "/v1/sessions/", control_get_session, false},
+	{"PATCH", "/v1/sessions/", control_patch_session, true},
+	{"DELETE", "/v1/sessions/", control_delete_session, false},
 };
+
+/* True where the path is the route's; `id` gets what follows it. */
+static bool is_path(const struct route *route, const char *target, size_t path_len,
+		    char id[static SESSION_ID_SIZE])
+{
+	const size_t len = strlen(route->path);
+
+	id[0] = '\0';
+	if (route->path[len - 1] != '/')
+		return path_len == len && !strncmp(target, route->path, len);
+	if (path_len != len + SESSION_ID_SIZE - 1 || strncmp(target, route->path, len) != 0)
+		return false;
+	memcpy(id, target + len, SESSION_ID_SIZE - 1);
+	id[SESSION_ID_SIZE - 1] = '\0';
+	return strspn(id, "0123456789abcdef") == SESSION_ID_SIZE - 1;
+}
+
+static bool is_method(const struct route *route, const char *method)
+{
+	return !strcmp(route->method, method) ||
+	       (!strcmp(route->method, "GET") && !strcmp(method, "HEAD"));
+}
+
+static void take(struct control *control, struct http_request *request, const struct route *route,
+		 const char *id)
+{
+	size_t body_len;
+
+	(void)http_request_body(request, &body_len);
+	if (body_len && !route->takes_body)
+		control_refuse(control->broker, request, "bad_request", "this call takes no body");
+	else
+		route->call(control, request, id);
+}
+
+static void dispatch(struct control *control, struct http_request *request)
+{
+	size_t target_len;
+	const char *const target = http_request_target(request, &target_len);
+	const size_t path_len = strcspn(target, "?");
+	const char *const method = http_request_method(request);
+	char id[SESSION_ID_SIZE];
+	bool known = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
+		if (!is_path(&routes[i], target, path_len, id))
+			continue;
+		known = true;
+		if (is_method(&routes[i], method)) {
+			take(control, request, &routes[i], id);
+			return;
+		}
+	}
+	if (known)
+		control_refuse_as(control->broker, request, 405, "bad_request",
+				  "this path does not take that method");
+	else if (!strncmp(target, "/v1/sessions/", strlen("/v1/sessions/")))
+		control_refuse(control->broker, request, "session_unknown",
+			       "there is no such session");
+	else
+		control_refuse_as(control->broker, request, 404, "bad_request",
+				  "no such path; there are /v1/sessions, /v1/status, /metrics, "
+				  "/healthz and /readyz");
+}
 
 static void on_request(void *ctx, struct http_request *request)
 {
-	const struct control *const control = ctx;
-	size_t len;
-	const char *const target = http_request_target(request, &len);
-	const size_t path_len = strcspn(target, "?");
-	const char *const method = http_request_method(request);
+	struct control *const control = ctx;
 
-	if (http_request_malformed(request)) {
-		refuse(control, request, 400, "bad_request", "not plain HTTP");
-		return;
-	}
-	if (http_request_has_body(request)) {
-		refuse(control, request, 413, "bad_request", "no call here takes a body");
-		return;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
-		if (strlen(routes[i].path) != path_len ||
-		    strncmp(routes[i].path, target, path_len) != 0)
-			continue;
-		if (!strcmp(method, "GET") || !strcmp(method, "HEAD"))
-			routes[i].get(control, request);
-		else
-			refuse(control, request, 405, "bad_request", "this path takes GET");
-		return;
-	}
-	refuse(control, request, 404, "bad_request",
-	       "no such path; there are /v1/status, /metrics, /healthz and /readyz");
+	if (http_request_malformed(request))
+		control_refuse(control->broker, request, "bad_request", "not plain HTTP");
+	else if (http_request_has_body(request))
+		control_refuse_as(control->broker, request, 413, "bad_request",
+				  "a body is at most 64 KiB, with one length");
+	else
+		dispatch(control, request);
 }
 
-/* Every call is answered at once: nothing waits that could go or be closed. */
-static void on_end(void *ctx, struct http_request *request)
+static void on_gone(void *ctx, struct http_request *request)
 {
 	(void)ctx;
-	(void)request;
+	control_opening_gone(request);
+}
+
+static void on_closing(void *ctx, struct http_request *request)
+{
+	(void)ctx;
+	control_opening_closing(request);
 }
 
 static const struct http_handler handler = {.request = on_request,
-					    .gone = on_end,
-					    .closing = on_end};
+					    .gone = on_gone,
+					    .closing = on_closing};
 
 int control_open(struct broker *broker, int takes_fd, struct control **out, struct err *err)
 {
@@ -142,6 +171,7 @@ int control_open(struct broker *broker, int takes_fd, struct control **out, stru
 		return -1;
 	struct control *const control = xcalloc(1, sizeof(*control));
 	*control = (struct control){.broker = broker, .listener = listener};
+	http_listener_set_max_body(listener, MAX_BODY_BYTES);
 	http_listener_set_handler(listener, &handler, control);
 	*out = control;
 	return 0;

@@ -14,7 +14,8 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#define BACKLOG 128
+/* Beyond it a client that does not block, as curl, fails at once: no queue of SYNs is behind it. */
+#define BACKLOG 1024
 
 struct control_socket {
 	char *path;

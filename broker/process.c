@@ -14,6 +14,8 @@
 
 /* Listeners, the control socket, libraries, and a working share of connections. */
 #define OWN_DESCRIPTORS 256
+/* Its listening socket and its lease. */
+#define SESSION_DESCRIPTORS 2
 
 /* LeakSanitizer attaches to its own process, which a process that is not dumpable forbids. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -65,13 +67,14 @@ int process_raise_descriptors(size_t sessions, struct err *err)
 	limit.rlim_cur = limit.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &limit))
 		return err_set_errno(err, errno, "descriptor limit");
-	if (limit.rlim_max >= sessions + OWN_DESCRIPTORS)
+	const size_t needed = sessions * SESSION_DESCRIPTORS + OWN_DESCRIPTORS;
+	if (limit.rlim_max >= needed)
 		return 0;
 	return err_set(
 		err, ERR_INVALID,
 		"max_sessions = %zu needs %zu descriptors and the hard limit is %llu; raise it "
 		"(LimitNOFILE= in the unit, ulimit -Hn) or lower max_sessions",
-		sessions, sessions + OWN_DESCRIPTORS, (unsigned long long)limit.rlim_max);
+		sessions, needed, (unsigned long long)limit.rlim_max);
 }
 
 bool process_is_member(const char *name)

@@ -9,6 +9,8 @@
 #include "broker/config.h"
 #include "broker/counters.h"
 
+#include <sys/types.h>
+
 struct http_server;
 struct profile;
 struct recipe;
@@ -24,6 +26,8 @@ struct profile {
 	struct recipe *recipe;
 	struct token_entry *tokens;
 	struct counters *counters; /* borrowed: they outlive a reload */
+	gid_t *groups;		   /* those of allow_groups that exist */
+	size_t group_count;
 };
 
 /* The settings are of `config`, which is referenced. The caller's reference. */
@@ -31,5 +35,10 @@ NODISCARD struct profile *profile_new(struct config *config, const struct profil
 				      struct http_server *server, struct token_cache *cache,
 				      struct counters *counters);
 struct profile *profile_ref(struct profile *profile);
+/* Where tokens of it are kept: a session's own, or, with NULL, those that are shared. The caller's. */
+NODISCARD struct token_entry *profile_token_entry(const struct profile *profile,
+						  struct token_cache *cache, const char *session);
+/* True where a caller of these groups may open sessions of it. */
+bool profile_allows(const struct profile *profile, gid_t gid, const gid_t *groups, size_t count);
 /* NULL is fine. */
 void profile_unref(struct profile *profile);

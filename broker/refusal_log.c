@@ -30,17 +30,21 @@ struct refusal_log {
 	struct timer timer;
 	struct audit *audit;
 	char *profile;
+	char *session;
+	char *label;
 	struct pair pairs[MAX_PAIRS];
 };
 
 struct refusal_log *refusal_log_new(struct timer_queue *timers, struct audit *audit,
-				    const char *profile)
+				    const struct refusal_source *source)
 {
 	struct refusal_log *const log = xcalloc(1, sizeof(*log));
 
 	log->timers = timers;
 	log->audit = audit;
-	log->profile = xstrdup(profile);
+	log->profile = xstrdup(source->profile);
+	log->session = source->session ? xstrdup(source->session) : NULL;
+	log->label = source->label ? xstrdup(source->label) : NULL;
 	return log;
 }
 
@@ -53,8 +57,9 @@ static void write_line(struct refusal_log *log, struct pair *pair)
 {
 	json_t *const event = audit_event(log->audit, "request.refuse");
 
-	audit_add(event, "session", NULL);
+	audit_add(event, "session", log->session);
 	audit_add(event, "profile", log->profile);
+	audit_add(event, "label", log->label);
 	audit_add(event, "peer", pair->peer);
 	audit_add(event, "ref", pair->ref[0] ? pair->ref : NULL);
 	audit_add(event, "reason", pair->reason);
@@ -80,6 +85,8 @@ void refusal_log_free(struct refusal_log *log)
 	flush(log);
 	timer_stop(log->timers, &log->timer);
 	free(log->profile);
+	free(log->session);
+	free(log->label);
 	free(log);
 }
 

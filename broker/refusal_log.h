@@ -11,9 +11,16 @@ struct audit;
 struct refusal_log;
 struct timer_queue;
 
-/* `profile` is copied; the audit is borrowed. */
+/* Whose refusals they are. */
+struct refusal_source {
+	const char *profile;
+	const char *session; /* NULL: a standing endpoint */
+	const char *label;   /* NULL: none */
+};
+
+/* The source is copied; the audit is borrowed. */
 NODISCARD struct refusal_log *refusal_log_new(struct timer_queue *timers, struct audit *audit,
-					      const char *profile);
+					      const struct refusal_source *source);
 /* Writes what is still counted. NULL is fine. */
 void refusal_log_free(struct refusal_log *log);
 void refusal_log_set_audit(struct refusal_log *log, struct audit *audit);

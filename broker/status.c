@@ -11,6 +11,7 @@
 #include "broker/google/rfc3339.h"
 #include "broker/minter.h"
 #include "broker/profile.h"
+#include "broker/session.h"
 #include "broker/token_cache.h"
 
 #include <inttypes.h>
@@ -61,11 +62,12 @@ static json_t *profile_json(const struct broker *broker, const struct profile *p
 	struct token_info info;
 
 	token_entry_info(profile->tokens, settings->refresh_margin_s, &info);
-	return json_pack("{s:s,s:s,s:s,s:s,s:s,s:o,s:o,s:o,s:i}", "name", settings->name, "backend",
+	return json_pack("{s:s,s:s,s:s,s:s,s:s,s:o,s:o,s:o,s:I}", "name", settings->name, "backend",
 			 settings->backend, "service_account", settings->service_account, "project",
 			 settings->project, "location", settings->location, "listen",
 			 listen_of(broker, profile), "token", token_json(&info), "last_failure",
-			 failure_json(&info), "sessions", 0);
+			 failure_json(&info), "sessions",
+			 (json_int_t)sessions_count_of(broker->sessions, settings->name));
 }
 
 static json_t *source_json(const struct broker *broker)
@@ -107,11 +109,12 @@ json_t *status_json(const struct broker *broker)
 		(void)json_array_append_new(profiles,
 					    profile_json(broker, broker->service.profiles[i]));
 	json_t *const status =
-		json_pack("{s:s,s:i,s:o,s:o,s:o,s:{s:i,s:I},s:o}", "version", POSTERN_VERSION,
+		json_pack("{s:s,s:i,s:o,s:o,s:o,s:{s:I,s:I},s:o}", "version", POSTERN_VERSION,
 			  "pid", (int)getpid(), "started_at", time_or_null(broker->started_wall_ms),
 			  "source", source_json(broker), "profiles", profiles, "sessions", "open",
-			  0, "limit", (json_int_t)broker->service.config->broker.max_sessions,
-			  "counters", counters_json(broker));
+			  (json_int_t)sessions_count(broker->sessions), "limit",
+			  (json_int_t)broker->service.config->broker.max_sessions, "counters",
+			  counters_json(broker));
 	if (!status)
 		abort();
 	return status;
@@ -211,7 +214,7 @@ void status_metrics(const struct broker *broker, struct buf *out)
 	token_metrics(broker, out);
 	mint_time_metric(broker, out);
 	head(out, "postern_sessions", "gauge", "Sessions open.");
-	buf_add(out, "postern_sessions 0\n");
+	buf_addf(out, "postern_sessions %zu\n", sessions_count(broker->sessions));
 	expiry_metric(broker, out);
 	refused_metric(broker, out);
 	head(out, "postern_build_info", "gauge", "The version that runs.");

@@ -260,7 +260,7 @@ void token_wait_cancel(struct token_wait *wait)
 /* Sets the wait's timer; false where its time is over already. */
 static bool keep_waiting(struct token_wait *wait, int64_t limit_ms)
 {
-	const int64_t due_ms = wait->arrival_ms + limit_ms;
+	const int64_t due_ms = wait->arrival_ms + (wait->limit_ms ? wait->limit_ms : limit_ms);
 
 	if (due_ms <= now_ms(wait->entry))
 		return false;

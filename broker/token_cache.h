@@ -82,7 +82,8 @@ struct token_wait {
 	struct timer timer;
 	struct token_entry *entry;
 	int64_t arrival_ms;
-	bool with_old; /* the old token had TOKEN_FLOOR_MS when it came */
+	int64_t limit_ms; /* from arrival; 0: as the contract says for a sandbox */
+	bool with_old;	  /* the old token had TOKEN_FLOOR_MS when it came */
 	token_done *done;
 	void *ctx;
 };

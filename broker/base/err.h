@@ -15,6 +15,7 @@ enum err_code {
 	ERR_INVALID,	 /* a file, a value or an answer is not what it should be */
 	ERR_UNSUPPORTED, /* well-formed, but nothing that this program does */
 	ERR_SYSTEM,	 /* the kernel or a library refused */
+	ERR_BUSY,	 /* somebody else has what was asked for */
 };
 
 /*

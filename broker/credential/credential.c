@@ -108,6 +108,11 @@ bool credential_equal(const struct credential *a, const struct credential *b)
 	return !a->content || secret_equal(a->content, b->content);
 }
 
+bool credential_is_busy(const struct credential *credential)
+{
+	return credential->calls > 0;
+}
+
 bool credential_is_offline(const struct credential *credential)
 {
 	return credential->ops->offline;
@@ -120,6 +125,7 @@ static void finish(struct credential_call *call, struct secret *token,
 	credential_done *const done = call->done;
 	void *const ctx = call->ctx;
 
+	call->credential->calls--;
 	free(call);
 	done(ctx, token, failure);
 }
@@ -173,6 +179,7 @@ struct credential_call *credential_get_token(struct credential *credential, cred
 {
 	struct credential_call *const call = xcalloc(1, sizeof(*call));
 
+	credential->calls++;
 	call->credential = credential;
 	call->done = done;
 	call->ctx = ctx;
@@ -190,6 +197,7 @@ void credential_call_cancel(struct credential_call *call)
 	timer_stop(call->credential->timers, &call->timer);
 	/* The refresh goes on: others may wait for it, and the next call will be glad of it. */
 	list_remove(&call->link);
+	call->credential->calls--;
 	free(call);
 }
 

@@ -76,6 +76,9 @@ void credential_info(const struct credential *credential, struct credential_info
 /* True where both come from the same content and settings: what one holds is good for the other. */
 bool credential_equal(const struct credential *a, const struct credential *b);
 
+/* True while a call is under way. */
+bool credential_is_busy(const struct credential *credential);
+
 /* True for tokens made on the spot that no API accepts: nothing is asked of Google then. */
 bool credential_is_offline(const struct credential *credential);
 

@@ -43,7 +43,8 @@ struct credential {
 	int64_t expires_boot_ms;
 	int64_t expires_wall_ms;
 	int64_t margin_ms;
-	struct list waiters; /* of struct credential_call */
+	size_t calls;	     /* under way, of whatever kind */
+	struct list waiters; /* those that wait for a refresh */
 	bool refreshing;
 	int64_t sent_boot_ms; /* when the refresh under way began */
 	int64_t sent_wall_ms;

@@ -74,7 +74,8 @@ static const char *read_body(const struct iam_call *call, const struct http_answ
 		return "has no expireTime that can be read";
 	const int64_t wall_ms = clock_wall_ms(call->clock);
 	const int64_t now_ms = answer->date_s >= 0 ? answer->date_s * 1000 : wall_ms;
-	if (expires_ms <= now_ms)
+	/* What is served says whole seconds. */
+	if (expires_ms < now_ms + 1000)
 		return answer->date_s >= 0 ?
 			       "has an expireTime that has passed" :
 			       "has an expireTime that has passed, by the clock of this host";

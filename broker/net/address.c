@@ -179,6 +179,16 @@ bool address_same_ip(const struct address *a, const struct address *b)
 	return a->any.sa_family == AF_INET || a->v6.sin6_scope_id == b->v6.sin6_scope_id;
 }
 
+bool address_is_multicast(const struct address *address)
+{
+	size_t len;
+	const unsigned char *const ip = ip_bytes(address, &len);
+
+	if (!ip)
+		return false;
+	return len == 4 ? ip[0] >= 224 : ip[0] == 0xff;
+}
+
 bool address_is_link_local_metadata(const struct address *address)
 {
 	static const char *const servers[] = {

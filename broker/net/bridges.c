@@ -7,12 +7,15 @@
 
 #include <dirent.h>
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 
 #define REREAD_MS 1000
 /* More interfaces addresses than any host of ours has; the rest is not trusted. */
 #define MAX_ADDRESSES 4096
+/* Links below one port. */
+#define MAX_LINKS 64
 
 struct bridges {
 	const struct clock *clock;
@@ -50,13 +53,56 @@ void bridges_free(struct bridges *bridges)
 	free(bridges);
 }
 
-/* A device directory behind a port means hardware: the network reaches beyond this host. */
-static bool is_physical(const char *port)
+/* A link and those below it, down to hardware where there is some. */
+struct chain {
+	char names[MAX_LINKS][IFNAMSIZ];
+	size_t count;
+};
+
+static bool has_device(const char *interface)
 {
 	char path[512];
 
-	(void)snprintf(path, sizeof(path), "/sys/class/net/%.200s/device", port);
+	(void)snprintf(path, sizeof(path), "/sys/class/net/%.200s/device", interface);
 	return access(path, F_OK) == 0;
+}
+
+/* Adds what is below a link; false where that is more than any host of ours has. */
+static bool add_lower(struct chain *chain, const char *interface)
+{
+	static const char lower[] = "lower_";
+	char path[512];
+	bool room = true;
+
+	(void)snprintf(path, sizeof(path), "/sys/class/net/%.200s", interface);
+	DIR *const directory = opendir(path);
+	if (!directory)
+		return true;
+	for (const struct dirent *i = readdir(directory); i && room; i = readdir(directory)) {
+		if (strncmp(i->d_name, lower, strlen(lower)) != 0)
+			continue;
+		room = chain->count < MAX_LINKS;
+		if (room)
+			(void)snprintf(chain->names[chain->count++], IFNAMSIZ, "%.15s",
+				       i->d_name + strlen(lower));
+	}
+	(void)closedir(directory);
+	return room;
+}
+
+/*
+ * A device directory means hardware: the network reaches beyond this host. So it does where a link
+ * below, as of a VLAN or a bond, has one.
+ */
+static bool is_physical(const char *port)
+{
+	struct chain chain = {.count = 1};
+
+	(void)snprintf(chain.names[0], IFNAMSIZ, "%.15s", port);
+	for (size_t i = 0; i < chain.count; i++)
+		if (has_device(chain.names[i]) || !add_lower(&chain, chain.names[i]))
+			return true;
+	return false;
 }
 
 /* True for a bridge all of whose ports are virtual. */
@@ -131,20 +177,60 @@ static void reread(struct bridges *bridges)
 	freeifaddrs(all);
 }
 
-bool bridges_contain(struct bridges *bridges, const struct address *address)
+static void refresh(struct bridges *bridges)
 {
 	const int64_t now_ms = clock_boot_ms(bridges->clock);
 
-	if (!bridges->read || now_ms - bridges->read_ms >= REREAD_MS) {
-		bridges->read = true;
-		bridges->read_ms = now_ms;
-		reread(bridges);
-	}
+	if (bridges->read && now_ms - bridges->read_ms < REREAD_MS)
+		return;
+	bridges->read = true;
+	bridges->read_ms = now_ms;
+	reread(bridges);
+}
+
+bool bridges_own(struct bridges *bridges, const struct address *address)
+{
+	refresh(bridges);
 	for (size_t i = 0; i < bridges->own_count; i++)
 		if (address_same_ip(&bridges->own[i], address))
-			return false;
+			return true;
+	return false;
+}
+
+static bool is_inside(const struct bridges *bridges, const struct address *address)
+{
 	for (size_t i = 0; i < bridges->network_count; i++)
 		if (cidr_contains(&bridges->networks[i], address))
 			return true;
 	return false;
+}
+
+bool bridges_contain(struct bridges *bridges, const struct address *address)
+{
+	return !bridges_own(bridges, address) && is_inside(bridges, address);
+}
+
+bool bridges_serve(struct bridges *bridges, const struct address *address)
+{
+	return bridges_own(bridges, address) && is_inside(bridges, address);
+}
+
+int bridges_address_of(const char *interface, struct address *out)
+{
+	struct ifaddrs *all;
+	struct address address;
+	bool found = false;
+
+	if (getifaddrs(&all))
+		return -1;
+	for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
+		if (!i->ifa_addr || strcmp(i->ifa_name, interface) != 0 ||
+		    address_from_sockaddr(&address, i->ifa_addr, size_of(i->ifa_addr)))
+			continue;
+		if (!found || address.any.sa_family == AF_INET)
+			*out = address;
+		found = true;
+	}
+	freeifaddrs(all);
+	return found ? 0 : -1;
 }

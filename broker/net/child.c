@@ -179,6 +179,17 @@ static int open_stream(struct stream *stream, int *write_end)
 	return fcntl(stream->fd, F_SETFL, O_NONBLOCK) ? errno : 0;
 }
 
+/* One standard stream: the null device, this process's own, or the end of a pipe. */
+static int add_stream(posix_spawn_file_actions_t *actions, int target, bool pass, int pipe_end)
+{
+	/* A descriptor on itself loses its close-on-exec flag. */
+	if (pass)
+		return posix_spawn_file_actions_adddup2(actions, target, target);
+	if (pipe_end >= 0)
+		return posix_spawn_file_actions_adddup2(actions, pipe_end, target);
+	return posix_spawn_file_actions_addopen(actions, target, "/dev/null", O_RDONLY, 0);
+}
+
 /* The caller's, ended by NULL; the strings are borrowed. */
 static char **pointers(const struct strv *list)
 {
@@ -208,11 +219,11 @@ static int spawn(struct child *child, const struct child_request *request, int o
 	/* A session of its own: a group that can be killed, and no terminal to ask on. */
 	(void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
 							    POSIX_SPAWN_SETSID);
-	int r = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	int r = add_stream(&actions, STDIN_FILENO, request->pass_input, -1);
 	if (!r)
-		r = posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+		r = add_stream(&actions, STDOUT_FILENO, request->pass_output, output);
 	if (!r)
-		r = posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
+		r = add_stream(&actions, STDERR_FILENO, request->pass_output, errors);
 	if (!r)
 		r = posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
 	if (!r)
@@ -239,20 +250,22 @@ static void put_down(const struct child *child)
 	}
 }
 
+static int stream_watch(struct stream *stream, struct child *child, loop_io_fn *fn)
+{
+	if (stream->fd < 0)
+		return 0;
+	stream->source =
+		loop_add_io(child->loop, stream->fd, EPOLLIN, LOOP_PRIORITY_NORMAL, fn, child);
+	return stream->source ? 0 : errno;
+}
+
 static int watch(struct child *child)
 {
-	struct loop *const loop = child->loop;
-
-	child->exit = loop_add_child(loop, child->pid, on_ended, child);
+	child->exit = loop_add_child(child->loop, child->pid, on_ended, child);
 	if (!child->exit)
 		return errno;
-	child->output.source = loop_add_io(loop, child->output.fd, EPOLLIN, LOOP_PRIORITY_NORMAL,
-					   on_output, child);
-	if (!child->output.source)
-		return errno;
-	child->errors.source = loop_add_io(loop, child->errors.fd, EPOLLIN, LOOP_PRIORITY_NORMAL,
-					   on_errors, child);
-	return child->errors.source ? 0 : errno;
+	const int r = stream_watch(&child->output, child, on_output);
+	return r ? r : stream_watch(&child->errors, child, on_errors);
 }
 
 /* 0 or an errno; nothing runs then. */
@@ -261,8 +274,8 @@ static int start(struct child *child, const struct child_request *request)
 	AUTO_CLOSE int output = -1;
 	AUTO_CLOSE int errors = -1;
 
-	int r = open_stream(&child->output, &output);
-	if (!r)
+	int r = request->pass_output ? 0 : open_stream(&child->output, &output);
+	if (!r && !request->pass_output)
 		r = open_stream(&child->errors, &errors);
 	if (!r)
 		r = spawn(child, request, output, errors);
@@ -294,10 +307,22 @@ struct child *child_start(struct loop *loop, const struct child_request *request
 		stream_close(&child->output);
 		stream_close(&child->errors);
 		timer_set_after(loop_timers(loop), &child->timer, 0, on_given_up);
-	} else {
+	} else if (request->timeout_ms) {
 		timer_set_after(loop_timers(loop), &child->timer, request->timeout_ms, on_timeout);
 	}
 	return child;
+}
+
+void child_signal(const struct child *child, int signo)
+{
+	/* It is reaped with the end of this handle: the number is its own. */
+	if (child->pid)
+		(void)kill(child->pid, signo);
+}
+
+pid_t child_pid(const struct child *child)
+{
+	return child->pid;
 }
 
 void child_cancel(struct child *child)

@@ -7,8 +7,10 @@
 
 #include "broker/base/compiler.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct child;
 struct loop;
@@ -22,7 +24,9 @@ struct child_request {
 	const struct strv *argv;
 	const struct strv *env;	 /* all of its environment, as NAME=value */
 	size_t max_output_bytes; /* of standard output */
-	int64_t timeout_ms;
+	int64_t timeout_ms;	 /* 0: none */
+	bool pass_input;	 /* its standard input is this process's; else the null device */
+	bool pass_output;	 /* so are its output and errors; nothing of them is collected */
 };
 
 enum child_end {
@@ -52,5 +56,9 @@ typedef void child_done(void *ctx, const struct child_result *result);
  */
 NODISCARD struct child *child_start(struct loop *loop, const struct child_request *request,
 				    child_done *done, void *ctx);
+/* To the program alone, not to what it has started. */
+void child_signal(const struct child *child, int signo);
+/* 0 where it was not started. */
+pid_t child_pid(const struct child *child);
 /* Kills it, without the callback. NULL is fine. */
 void child_cancel(struct child *child);

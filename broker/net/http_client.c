@@ -34,6 +34,7 @@ struct http_call {
 	struct buf answer;
 	char *answer_field; /* the header that is wanted, or NULL */
 	bool too_large;
+	http_client_line *line;
 	char error[CURL_ERROR_SIZE];
 	http_client_done *done;
 	void *ctx;
@@ -135,12 +136,53 @@ static void report(struct http_call *call, CURLcode code)
 	call->done(call->ctx, &answer);
 }
 
+static bool is_streamed(const struct http_call *call)
+{
+	long status = 0;
+
+	(void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
+	return call->line && status >= 200 && status < 300;
+}
+
+/* Takes the first whole line out of what has come. False where there is none. */
+static bool take_line(struct http_call *call, struct buf *line)
+{
+	struct buf *const answer = &call->answer;
+	const char *const end = answer->len > 0 ? memchr(answer->data, '\n', answer->len) : NULL;
+
+	if (!end || !is_streamed(call))
+		return false;
+	const size_t len = (size_t)(end - answer->data);
+	buf_init_sensitive(line, len + 1);
+	buf_add_bytes(line, answer->data, len);
+	answer->len -= len + 1;
+	memmove(answer->data, end + 1, answer->len + 1);
+	return true;
+}
+
+/* A line's receiver may start and cancel calls, so the walk begins again after each. */
+static bool report_line(struct http_client *client)
+{
+	list_for_each(link, &client->calls) {
+		struct http_call *const call = CONTAINER_OF(link, struct http_call, link);
+		AUTO_BUF struct buf line = {0};
+		if (!take_line(call, &line))
+			continue;
+		call->line(call->ctx, line.data ? line.data : "", line.len);
+		return true;
+	}
+	return false;
+}
+
 /* Ended transfers are freed only after their callback, which may start and cancel others. */
 static void on_finish(void *ctx)
 {
 	struct http_client *const client = ctx;
 	CURLMsg *message;
 	int left;
+
+	while (report_line(client))
+		continue;
 
 	while ((message = curl_multi_info_read(client->multi, &left))) {
 		struct http_call *call = NULL;
@@ -353,6 +395,14 @@ static void set_ca(CURL *easy, const struct http_client *client)
 	}
 }
 
+/* As libcurl counts: 0 is never. */
+static long timeout_ms(const struct http_client_request *request)
+{
+	if (request->timeout_ms == HTTP_CLIENT_NO_TIMEOUT)
+		return 0;
+	return request->timeout_ms ? (long)request->timeout_ms : HTTP_CLIENT_CALL_TIMEOUT_MS;
+}
+
 /* CURLOPT_OPENSOCKETFUNCTION: libcurl's own sockets would survive an exec. */
 static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
 {
@@ -367,6 +417,7 @@ static void set_transport(struct http_call *call, const struct http_client_reque
 	CURL *const easy = call->easy;
 	const bool proxied = client->proxy && is_https(request->url) && !is_local(request->url);
 
+	(void)curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, request->unix_socket);
 	(void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	(void)curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
 	/* "" keeps libcurl from reading the environment by rules of its own. */
@@ -384,11 +435,8 @@ static void set_transport(struct http_call *call, const struct http_client_reque
 	(void)curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	(void)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
 			       (long)HTTP_CLIENT_CONNECT_TIMEOUT_MS);
-	(void)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS,
-			       request->timeout_ms ? (long)request->timeout_ms :
-						     (long)HTTP_CLIENT_CALL_TIMEOUT_MS);
-	(void)curl_easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE,
-			       (curl_off_t)HTTP_CLIENT_MAX_ANSWER_BYTES);
+	(void)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, timeout_ms(request));
+	(void)curl_easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)call->answer.max_bytes);
 	set_ca(easy, client);
 }
 
@@ -405,7 +453,9 @@ struct http_call *http_client_start(struct http_client *client,
 	call->easy = easy;
 	call->done = done;
 	call->ctx = ctx;
-	buf_init_sensitive(&call->answer, HTTP_CLIENT_MAX_ANSWER_BYTES);
+	call->line = request->line;
+	buf_init_sensitive(&call->answer, request->max_answer_bytes ? request->max_answer_bytes :
+								      HTTP_CLIENT_MAX_ANSWER_BYTES);
 	(void)curl_easy_setopt(easy, CURLOPT_URL, request->url);
 	if (request->body) {
 		call->body = secret_ref(request->body);

@@ -67,6 +67,7 @@ void http_connection_set_phase(struct http_connection *connection, enum http_pha
 		[HTTP_PHASE_READING] = HTTP_SERVER_REQUEST_TIMEOUT_MS,
 		[HTTP_PHASE_WAITING] = 0, /* the handler's own */
 		[HTTP_PHASE_WRITING] = HTTP_SERVER_WRITE_TIMEOUT_MS,
+		[HTTP_PHASE_STREAMING] = 0,
 		[HTTP_PHASE_IDLE] = HTTP_SERVER_IDLE_TIMEOUT_MS,
 	};
 

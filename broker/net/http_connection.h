@@ -46,6 +46,7 @@ struct http_listener {
 	struct address local;
 	bool has_local;
 	size_t max_connections;
+	size_t max_body_bytes;
 	size_t count;
 	struct list connections;
 	const struct http_handler *handler;
@@ -57,6 +58,7 @@ enum http_phase {
 	HTTP_PHASE_READING, /* until a whole request is there */
 	HTTP_PHASE_WAITING, /* the handler has it */
 	HTTP_PHASE_WRITING,
+	HTTP_PHASE_STREAMING, /* an answer without end */
 	HTTP_PHASE_IDLE,
 };
 
@@ -76,6 +78,7 @@ struct http_connection {
 	bool gone;		   /* nothing is to be sent any more */
 	struct address peer;
 	uid_t peer_uid;
+	gid_t peer_gid;
 	pid_t peer_pid;
 	char local_ip[ADDRESS_TEXT_SIZE];
 };
@@ -95,6 +98,8 @@ void http_connection_send_refusal(const struct http_server *server, int fd, unsi
 /* http_request.c */
 /* Wakes a waiting request whose client is gone: the connection ends. */
 void http_request_abandon(struct http_request *request);
+/* Its answer, where that is a stream. */
+struct http_stream *http_request_stream(const struct http_request *request);
 
 /* http_listener.c */
 /* One connection less; frees a closed listener with its last one. */

@@ -3,6 +3,7 @@
 
 #include "broker/base/alloc.h"
 #include "broker/base/err.h"
+#include "broker/net/http_stream.h"
 #include "broker/net/loop.h"
 
 #include <errno.h>
@@ -57,6 +58,11 @@ void http_listener_set_handler(struct http_listener *listener, const struct http
 	listener->handler_ctx = ctx;
 }
 
+void http_listener_set_max_body(struct http_listener *listener, size_t max_bytes)
+{
+	listener->max_body_bytes = max_bytes;
+}
+
 void http_listener_set_max_connections(struct http_listener *listener, size_t max_connections)
 {
 	listener->max_connections = max_connections;
@@ -76,6 +82,8 @@ void http_listener_dismiss(struct http_listener *listener)
 			CONTAINER_OF(link, struct http_connection, link);
 		if (connection->phase == HTTP_PHASE_WAITING)
 			listener->handler->closing(listener->handler_ctx, connection->request);
+		else if (connection->phase == HTTP_PHASE_STREAMING)
+			http_stream_close(http_request_stream(connection->request));
 		else if (connection->phase != HTTP_PHASE_WRITING)
 			http_connection_cut(connection);
 	}
@@ -142,6 +150,7 @@ static void note_peer(struct http_connection *connection)
 	if (!listener->has_local) {
 		if (!getsockopt(connection->fd, SOL_SOCKET, SO_PEERCRED, &ucred, &len)) {
 			connection->peer_uid = ucred.uid;
+			connection->peer_gid = ucred.gid;
 			connection->peer_pid = ucred.pid;
 		}
 		return;
@@ -156,21 +165,51 @@ static void note_peer(struct http_connection *connection)
 	(void)address_format_ip(&local, connection->local_ip);
 }
 
+/*
+ * A socket of the file system has no room of its own for each client: one user gets half of it, and
+ * streams, which their owner bounds, take none.
+ */
+static bool has_room_for_user(const struct http_listener *listener, uid_t uid)
+{
+	size_t all = 0;
+	size_t own = 0;
+
+	list_for_each(link, &listener->connections) {
+		const struct http_connection *const connection =
+			CONTAINER_OF(link, struct http_connection, link);
+		if (connection->phase == HTTP_PHASE_STREAMING)
+			continue;
+		all++;
+		own += connection->peer_uid == uid;
+	}
+	return all < listener->max_connections && own < (listener->max_connections + 1) / 2;
+}
+
+static bool has_room_for(const struct http_connection *connection)
+{
+	const struct http_listener *const listener = connection->listener;
+
+	if (listener->server->connections >= listener->server->max_connections)
+		return false;
+	return listener->has_local ? listener->count < listener->max_connections :
+				     has_room_for_user(listener, connection->peer_uid);
+}
+
 static void take(struct http_listener *listener, int fd, const struct address *peer)
 {
 	struct http_server *const server = listener->server;
+	struct http_connection *const connection = http_connection_new(listener, fd, peer);
 
-	if (listener->count >= listener->max_connections ||
-	    server->connections >= server->max_connections) {
+	note_peer(connection);
+	if (!has_room_for(connection)) {
 		if (listener->handler->limit)
 			listener->handler->limit(listener->handler_ctx, HTTP_LIMIT_CONNECTIONS,
 						 peer);
 		http_connection_send_refusal(server, fd, 503);
 		close(fd);
+		http_connection_free(connection);
 		return;
 	}
-	struct http_connection *const connection = http_connection_new(listener, fd, peer);
-	note_peer(connection);
 	if (!http_server_adopt(server, connection)) {
 		http_connection_free(connection);
 		return;

@@ -2,13 +2,17 @@
 #include "broker/net/http_request.h"
 
 #include "broker/base/alloc.h"
+#include "broker/base/buf.h"
 #include "broker/base/clock.h"
 #include "broker/net/http_connection.h"
+#include "broker/net/http_head.h"
+#include "broker/net/http_response.h"
+#include "broker/net/http_stream.h"
 #include "broker/net/loop.h"
 
 #include <string.h>
-#include <strings.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 struct http_request {
 	struct http_connection *connection;
@@ -24,14 +28,11 @@ struct http_request {
 	bool answered;
 	bool suspended;
 	bool malformed;
-	bool has_body;
+	bool has_body;		    /* one that is refused */
+	struct buf body;	    /* one that is taken */
+	struct http_stream *stream; /* the answer, where it is one */
 	size_t target_len;
 	char target[];
-};
-
-struct http_response {
-	struct MHD_Response *mhd;
-	unsigned status;
 };
 
 static struct http_connection *connection_of(struct MHD_Connection *mhd)
@@ -65,150 +66,6 @@ void *http_request_on_target(void *cls, const char *target, struct MHD_Connectio
 	return request;
 }
 
-/* RFC 9110 section 5.6.2 */
-static bool is_token(const char *text, size_t len)
-{
-	static const char others[] = "!#$%&'*+-.^_`|~";
-
-	for (size_t i = 0; i < len; i++) {
-		const char c = text[i];
-		const bool alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-				   (c >= 'A' && c <= 'Z');
-		if (!alnum && (!c || !strchr(others, c)))
-			return false;
-	}
-	return len > 0;
-}
-
-static bool has_control(const char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		const unsigned char c = (unsigned char)text[i];
-		if ((c < 0x20 && c != '\t') || c == 0x7f)
-			return true;
-	}
-	return false;
-}
-
-/*
- * The contiguity check. libmicrohttpd parses in place and leniently: folded lines, bare LF, NUL and
- * blanks in odd places change what it reports, and can forge a header's name. In what it reports of a
- * plain head each piece begins exactly where the one before ended; anything else is refused.
- */
-
-/*
- * The byte behind a line of which a piece ends at `p`, or NULL where no CR LF was there. 0.9.75 has put
- * NUL over both bytes; 1.0 over the first one behind the piece, which is the CR or a trailing blank.
- */
-static const char *behind_line(const char *p)
-{
-	if (p[0])
-		return NULL;
-	if (!p[1] || p[1] == '\n')
-		return p + 2;
-	p++;
-	while (*p == ' ' || *p == '\t')
-		p++;
-	return p[0] == '\r' && p[1] == '\n' ? p + 2 : NULL;
-}
-
-/* The empty line that ends the head. */
-static const char *behind_empty_line(const char *p)
-{
-	return (p[0] && p[0] != '\r') || (p[1] && p[1] != '\n') ? NULL : p + 2;
-}
-
-struct walk {
-	const char *expected; /* where the next header must begin; NULL: not plain */
-	struct http_header *headers;
-	size_t count;
-};
-
-static enum MHD_Result walk_header(void *cls, enum MHD_ValueKind kind, const char *name,
-				   size_t name_len, const char *value, size_t value_len)
-{
-	struct walk *const walk = cls;
-
-	(void)kind;
-	if (walk->count == HTTP_MAX_HEADERS || name != walk->expected ||
-	    !is_token(name, name_len) || !value) {
-		walk->expected = NULL;
-		return MHD_NO;
-	}
-	const char *begin = name + name_len + 1;
-	while (*begin == ' ' || *begin == '\t')
-		begin++;
-	const bool good = value == begin && !has_control(value, value_len);
-	walk->headers[walk->count++] = (struct http_header){name, name_len, value, value_len};
-	walk->expected = good ? behind_line(value + value_len) : NULL;
-	return walk->expected ? MHD_YES : MHD_NO;
-}
-
-static size_t head_size(struct MHD_Connection *mhd)
-{
-	const union MHD_ConnectionInfo *const info =
-		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-
-	return info ? info->header_size : 0;
-}
-
-/* Collects the headers; false where the head is not plain HTTP. */
-static bool read_head(struct http_request *request, const char *method, const char *url,
-		      const char *version)
-{
-	struct MHD_Connection *const mhd = request->connection->mhd;
-	struct http_header *const headers = request->connection->server->scratch;
-	struct walk walk = {.headers = headers};
-
-	request->method = method;
-	request->headers = headers;
-	if (!is_token(method, strlen(method)) || url != method + strlen(method) + 1 ||
-	    strlen(version) != strlen("HTTP/1.1"))
-		return false;
-	if (version > url + request->target_len + 1)
-		request->target_len++; /* a NUL in the target, which counts as a byte of it */
-	else if (version != url + request->target_len + 1)
-		return false;
-	walk.expected = behind_line(version + strlen("HTTP/1.1"));
-	if (!walk.expected)
-		return false;
-	(void)MHD_get_connection_values_n(mhd, MHD_HEADER_KIND, walk_header, &walk);
-	request->header_count = walk.count;
-	const char *const end = walk.expected;
-	return end && behind_empty_line(end) == method + head_size(mhd);
-}
-
-static bool is_name(const char *name, size_t len, const char *wanted)
-{
-	return len == strlen(wanted) && !strncasecmp(name, wanted, len);
-}
-
-struct body_marks {
-	size_t lengths;
-	bool body;
-};
-
-static enum MHD_Result note_body(void *cls, enum MHD_ValueKind kind, const char *name,
-				 size_t name_len, const char *value, size_t value_len)
-{
-	struct body_marks *const marks = cls;
-
-	(void)kind;
-	if (!value)
-		return MHD_YES;
-	/* Expect announces a body, and would have libmicrohttpd send a 100 first. */
-	if (is_name(name, name_len, "Transfer-Encoding") || is_name(name, name_len, "Expect"))
-		marks->body = true;
-	if (is_name(name, name_len, "Content-Length")) {
-		marks->lengths++;
-		while (value_len && (value[value_len - 1] == ' ' || value[value_len - 1] == '\t'))
-			value_len--;
-		if (value_len != 1 || value[0] != '0')
-			marks->body = true;
-	}
-	return MHD_YES;
-}
-
 static void on_hangup(void *ctx, int fd, uint32_t events)
 {
 	struct http_connection *const connection = ctx;
@@ -227,7 +84,7 @@ static enum MHD_Result hand_over(struct http_request *request)
 	request->handler_ctx = connection->listener->handler_ctx;
 	request->arrival_ms = clock_boot_ms(loop_timers(connection->server->loop)->clock);
 	request->handed = true;
-	connection->consumed_bytes += head_size(connection->mhd);
+	connection->consumed_bytes += http_head_size(connection->mhd) + request->body.len;
 	http_connection_set_phase(connection, HTTP_PHASE_WAITING);
 	request->handler->request(request->handler_ctx, request);
 	request->method = "";
@@ -242,31 +99,71 @@ static enum MHD_Result hand_over(struct http_request *request)
 	return MHD_YES;
 }
 
+/* The first call: the head is there. True where the request is to be answered at once. */
+static bool judge_head(struct http_request *request, struct MHD_Connection *mhd)
+{
+	const size_t max_bytes = request->connection->listener->max_body_bytes;
+	struct http_body_marks marks;
+
+	http_head_body(mhd, &marks);
+	if (!max_bytes)
+		request->has_body = marks.coded || marks.expect || marks.conflict ||
+				    (marks.length && marks.length_bytes);
+	else
+		request->has_body = marks.conflict || (marks.coded && marks.length) ||
+				    (marks.length && marks.length_bytes > max_bytes);
+	buf_init_sensitive(&request->body, max_bytes);
+	return request->has_body;
+}
+
+static bool read_head(struct http_request *request, struct MHD_Connection *mhd, const char *method,
+		      const char *url, const char *version)
+{
+	struct http_head head = {
+		.method = method,
+		.url = url,
+		.version = version,
+		.target_len = request->target_len,
+		.headers = request->connection->server->scratch,
+	};
+
+	const bool plain = http_head_read(mhd, &head);
+	request->method = method;
+	request->target_len = head.target_len;
+	request->headers = head.headers;
+	request->header_count = head.header_count;
+	return plain;
+}
+
+/*
+ * Called once with the head, once for each piece of a body, and once with the whole request. An answer
+ * in the first call ends the connection and reads no body: right for a body that is refused, and for
+ * nothing else.
+ */
 enum MHD_Result http_request_on_access(void *cls, struct MHD_Connection *mhd, const char *url,
 				       const char *method, const char *version,
 				       const char *upload_data, size_t *upload_data_size,
 				       void **con_cls)
 {
 	struct http_request *const request = *con_cls;
-	struct body_marks marks = {0};
 
 	(void)cls;
-	(void)upload_data;
-	if (!request || request->connection->gone || !request->connection->listener->server)
+	if (!request || request->connection->gone || !request->connection->listener->server ||
+	    request->handed)
 		return MHD_NO;
-	if (request->handed)
-		return MHD_NO; /* a body where none was announced */
-	if (request->seen) {
-		if (*upload_data_size)
-			return MHD_NO;
-		request->malformed = !read_head(request, method, url, version);
-		return hand_over(request);
+	if (!request->seen) {
+		request->seen = true;
+		return judge_head(request, mhd) ? hand_over(request) : MHD_YES;
 	}
-	request->seen = true;
-	(void)MHD_get_connection_values_n(mhd, MHD_HEADER_KIND, note_body, &marks);
-	request->has_body = marks.body || marks.lengths > 1;
-	/* An answer in the first call ends the connection and reads no body: right for this one only. */
-	return request->has_body ? hand_over(request) : MHD_YES;
+	if (*upload_data_size) {
+		/* Too long in pieces: the rest is read, within its time, for the answer to reach the client. */
+		if (buf_append(&request->body, upload_data, *upload_data_size))
+			request->has_body = true;
+		*upload_data_size = 0;
+		return MHD_YES;
+	}
+	request->malformed = !read_head(request, mhd, method, url, version);
+	return hand_over(request);
 }
 
 void http_request_on_completed(void *cls, struct MHD_Connection *mhd, void **con_cls,
@@ -284,6 +181,8 @@ void http_request_on_completed(void *cls, struct MHD_Connection *mhd, void **con
 	connection->request = NULL;
 	if (request->handed && !request->answered)
 		request->handler->gone(request->handler_ctx, request);
+	http_stream_free(request->stream);
+	buf_deinit(&request->body);
 	/* After a head that was misread, nobody knows where the next one begins. */
 	const bool last = request->malformed || connection->server->draining ||
 			  !connection->listener->server;
@@ -317,12 +216,31 @@ void http_request_respond(struct http_request *request, const struct http_respon
 	struct http_connection *const connection = request->connection;
 
 	request->answered = true;
-	if (MHD_queue_response(connection->mhd, response->status, response->mhd) != MHD_YES)
+	if (MHD_queue_response(connection->mhd, http_response_status(response),
+			       http_response_mhd(response)) != MHD_YES)
 		connection->gone = true;
-	const bool suspended = request->suspended;
-	if (suspended)
+	if (request->suspended)
 		wake(request);
 	http_connection_set_phase(connection, HTTP_PHASE_WRITING);
+}
+
+struct http_stream *http_request_respond_stream(struct http_request *request, unsigned status,
+						const char *content_type, http_stream_gone *gone,
+						void *ctx)
+{
+	struct http_connection *const connection = request->connection;
+	struct http_response *const response =
+		http_stream_new(connection, status, content_type, gone, ctx, &request->stream);
+
+	http_request_respond(request, response);
+	http_response_free(response);
+	http_connection_set_phase(connection, HTTP_PHASE_STREAMING);
+	return request->stream;
+}
+
+struct http_stream *http_request_stream(const struct http_request *request)
+{
+	return request->stream;
 }
 
 const char *http_request_method(const struct http_request *request)
@@ -350,6 +268,27 @@ bool http_request_malformed(const struct http_request *request)
 bool http_request_has_body(const struct http_request *request)
 {
 	return request->has_body;
+}
+
+const char *http_request_body(const struct http_request *request, size_t *len)
+{
+	*len = request->body.len;
+	return request->body.data ? request->body.data : "";
+}
+
+int http_request_peer_groups(const struct http_request *request, gid_t *groups, size_t *count)
+{
+	socklen_t len = (socklen_t)(*count * sizeof(*groups));
+
+	if (getsockopt(request->connection->fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len))
+		return -1;
+	*count = len / sizeof(*groups);
+	return 0;
+}
+
+gid_t http_request_peer_gid(const struct http_request *request)
+{
+	return request->connection->peer_gid;
 }
 
 const struct address *http_request_peer(const struct http_request *request)
@@ -385,64 +324,4 @@ void http_request_set_user(struct http_request *request, void *user)
 void *http_request_user(const struct http_request *request)
 {
 	return request->user;
-}
-
-/* MHD_ContentReaderFreeCallback of a secret body: its length stands in front of it. */
-static void free_secret_body(void *cls)
-{
-	size_t *const block = cls;
-
-	explicit_bzero(block, sizeof(*block) + *block);
-	free(block);
-}
-
-static struct MHD_Response *secret_response(const char *body, size_t len)
-{
-	size_t *const block = xmalloc(sizeof(*block) + len);
-
-	*block = len;
-	memcpy(block + 1, body, len);
-	return MHD_create_response_from_buffer_with_free_callback_cls(len, block + 1,
-								      free_secret_body, block);
-}
-
-struct http_response *http_response_new(const struct http_server *server, unsigned status,
-					const char *content_type, const char *body, size_t len,
-					enum http_body how)
-{
-	struct http_response *const response = xcalloc(1, sizeof(*response));
-
-	response->status = status;
-	if (how == HTTP_BODY_SECRET)
-		response->mhd = secret_response(body, len);
-	else
-		response->mhd = MHD_create_response_from_buffer(len, (void *)body,
-								how == HTTP_BODY_COPY ?
-									MHD_RESPMEM_MUST_COPY :
-									MHD_RESPMEM_PERSISTENT);
-	if (!response->mhd)
-		abort();
-	http_response_add_header(response, "Content-Type", content_type);
-	for (const char *const *h = server->headers; h[0]; h += 2)
-		http_response_add_header(response, h[0], h[1]);
-	return response;
-}
-
-void http_response_add_header(struct http_response *response, const char *name, const char *value)
-{
-	if (MHD_add_response_header(response->mhd, name, value) != MHD_YES)
-		abort();
-}
-
-void http_response_set_close(struct http_response *response)
-{
-	http_response_add_header(response, "Connection", "close");
-}
-
-void http_response_free(struct http_response *response)
-{
-	if (!response)
-		return;
-	MHD_destroy_response(response->mhd);
-	free(response);
 }

@@ -127,7 +127,6 @@ void http_server_free(struct http_server *server)
 {
 	if (!server)
 		return;
-	timer_stop(loop_timers(server->loop), &server->drain_timer);
 	if (server->daemon) {
 		/*
 		 * Requests that waited when their listener was closed are answered and resumed: here that
@@ -138,6 +137,8 @@ void http_server_free(struct http_server *server)
 		loop_source_free(server->epoll);
 		MHD_stop_daemon(server->daemon);
 	}
+	/* Last: the end of the last connection sets it once more while the server drains. */
+	timer_stop(loop_timers(server->loop), &server->drain_timer);
 	loop_source_free(server->more);
 	if (server->reserve_fd >= 0)
 		close(server->reserve_fd);

@@ -18,6 +18,7 @@ struct http_listener;
 struct http_request;
 struct http_response;
 struct http_server;
+struct http_stream;
 struct loop;
 
 /* From accept, or from the first byte after an answer, to a whole request. */
@@ -79,7 +80,7 @@ size_t http_server_connections(const struct http_server *server);
 
 /*
  * Serves a listening socket, which it takes. `local` is what it is bound to, NULL for a socket of the
- * file system.
+ * file system; of the connections to one of those, streams do not count, and one user has half.
  */
 NODISCARD int http_listener_new(struct http_server *server, int takes_fd,
 				const struct address *local, size_t max_connections,
@@ -87,6 +88,8 @@ NODISCARD int http_listener_new(struct http_server *server, int takes_fd,
 /* Whom new requests go to. Those under way stay with the one they began with. */
 void http_listener_set_handler(struct http_listener *listener, const struct http_handler *handler,
 			       void *ctx);
+/* Bodies up to so many bytes are taken; 0, as at first: every body is refused. */
+void http_listener_set_max_body(struct http_listener *listener, size_t max_bytes);
 void http_listener_set_max_connections(struct http_listener *listener, size_t max_connections);
 /*
  * Stops listening at once. Waiting requests are answered through closing(), then everything of it is
@@ -108,13 +111,20 @@ const char *http_request_target(const struct http_request *request, size_t *len)
 const struct http_header *http_request_headers(const struct http_request *request, size_t *count);
 /* Not plain HTTP: what libmicrohttpd reads in it may not be what the client sent. */
 bool http_request_malformed(const struct http_request *request);
+/* One that this listener does not take: it must be refused, and is not there to be read. */
 bool http_request_has_body(const struct http_request *request);
+/* The body that was taken, and a NUL; good until the request is answered. */
+const char *http_request_body(const struct http_request *request, size_t *len);
 const struct address *http_request_peer(const struct http_request *request);
 /* The connection's own address, without the port. */
 const char *http_request_local_ip(const struct http_request *request);
 /* Who is at the other end of a socket of the file system. */
 uid_t http_request_peer_uid(const struct http_request *request);
 pid_t http_request_peer_pid(const struct http_request *request);
+gid_t http_request_peer_gid(const struct http_request *request);
+/* Its other groups: in, the room; out, how many. -1 where they cannot be told. */
+NODISCARD int http_request_peer_groups(const struct http_request *request, gid_t *groups,
+				       size_t *count);
 /* When the whole head had arrived, on the boot-time clock. */
 int64_t http_request_arrival_ms(const struct http_request *request);
 
@@ -124,6 +134,20 @@ void *http_request_user(const struct http_request *request);
 
 /* Answers; the response is borrowed. The request is dead afterwards. */
 void http_request_respond(struct http_request *request, const struct http_response *response);
+
+/* The client of a stream has gone, or the server ends: the stream must not be used again. */
+typedef void http_stream_gone(void *ctx);
+
+/*
+ * Answers with a body that is written piece by piece and ends by http_stream_end(), or when the client
+ * closes its side. The stream is the caller's until then.
+ */
+NODISCARD struct http_stream *http_request_respond_stream(struct http_request *request,
+							  unsigned status, const char *content_type,
+							  http_stream_gone *gone, void *ctx);
+void http_stream_write(struct http_stream *stream, const char *text);
+/* Ends it in order; `gone` is not called any more. */
+void http_stream_end(struct http_stream *stream);
 
 /* How a response holds its body. */
 enum http_body {

@@ -15,12 +15,12 @@ static int refuse(const struct address *address, int errnum, struct err *err)
 
 	address_format(address, text);
 	if (errnum == EADDRINUSE)
-		return err_set(err, ERR_SYSTEM,
+		return err_set(err, ERR_BUSY,
 			       "cannot listen on %s: the port is in use (ss -ltnp shows by whom)",
 			       text);
 	if (errnum == EADDRNOTAVAIL)
-		return err_set(err, ERR_SYSTEM,
-			       "cannot listen on %s: this host has no such address", text);
+		return err_set(err, ERR_BUSY, "cannot listen on %s: this host has no such address",
+			       text);
 	return err_set_errno(err, errnum, "cannot listen on %s", text);
 }
 
@@ -33,6 +33,8 @@ int listen_tcp(struct address *address, int *out, struct err *err)
 	AUTO_CLOSE int fd =
 		socket(address->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) ||
+	    /* Of ip(7), and good for IPv6 too. */
+	    setsockopt(fd, SOL_IP, IP_FREEBIND, &yes, sizeof(yes)) ||
 	    (address->any.sa_family == AF_INET6 &&
 	     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes))) ||
 	    bind(fd, &address->any, address->len) || listen(fd, BACKLOG) ||

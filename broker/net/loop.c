@@ -116,6 +116,13 @@ void loop_exit(struct loop *loop, int code)
 	(void)sd_event_exit(loop->event, code);
 }
 
+int loop_turn(struct loop *loop, struct err *err)
+{
+	const int r = sd_event_run(loop->event, UINT64_MAX);
+
+	return r < 0 ? err_set_errno(err, -r, "event loop") : 0;
+}
+
 static int on_io(sd_event_source *event_source, int fd, uint32_t events, void *ctx)
 {
 	const struct loop_source *const source = ctx;

@@ -41,6 +41,11 @@ struct timer_queue *loop_timers(struct loop *loop);
 /* Turns until loop_exit(); returns the code given there, or -1. */
 NODISCARD int loop_run(struct loop *loop, struct err *err);
 void loop_exit(struct loop *loop, int code);
+/*
+ * One turn: waits until something is ready and serves it. For a program that is a sequence of waits; not
+ * from inside a callback.
+ */
+NODISCARD int loop_turn(struct loop *loop, struct err *err);
 
 /*
  * Watches a descriptor for epoll events (EPOLLHUP and EPOLLERR always). Level-triggered. The descriptor

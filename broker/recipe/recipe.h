@@ -34,6 +34,7 @@ struct recipe_verdict {
 	unsigned status;		      /* of the response */
 	const char *route;
 	const char *refusal; /* NULL: none */
+	bool spoken_well;    /* it passed every check but perhaps those of path and method */
 };
 
 struct recipe_token {
@@ -52,6 +53,12 @@ struct recipe_backend {
 	/* The grant is copied. */
 	struct recipe *(*open)(struct http_server *server, const struct recipe_grant *grant);
 	void (*close)(struct recipe *recipe);
+	/*
+	 * Calls `set` for each variable by which a sandbox finds the endpoint, which is HOST:PORT, or
+	 * HOST alone for port 80.
+	 */
+	void (*environment)(const char *endpoint, const char *host,
+			    void (*set)(void *ctx, const char *name, const char *value), void *ctx);
 	/* Judges a request while it is handed over. */
 	void (*judge)(struct recipe *recipe, const struct http_request *request, bool peer_refused,
 		      struct recipe_verdict *verdict);

@@ -62,6 +62,20 @@ static void vertex_close(struct recipe *recipe)
 	free(recipe);
 }
 
+/* The contract, section 8; clients.md says who reads which. */
+static void vertex_environment(const char *endpoint, const char *host,
+			       void (*set)(void *ctx, const char *name, const char *value),
+			       void *ctx)
+{
+	set(ctx, "GCE_METADATA_HOST", endpoint);
+	set(ctx, "GCE_METADATA_IP", endpoint);
+	set(ctx, "GCE_METADATA_ROOT", endpoint);
+	set(ctx, "METADATA_SERVER_DETECTION", "assume-present");
+	set(ctx, "GCE_METADATA_MTLS_MODE", "none");
+	set(ctx, "NO_PROXY", host);
+	set(ctx, "no_proxy", host);
+}
+
 static struct http_response *make(const struct recipe *recipe, const struct emulator_reply *reply,
 				  enum http_body how)
 {
@@ -120,6 +134,9 @@ static void vertex_judge(struct recipe *recipe, const struct http_request *reque
 		.refusal = whole && reply.refusal != EMULATOR_REFUSAL_NONE ?
 				   emulator_refusal_name(reply.refusal) :
 				   NULL,
+		.spoken_well = !whole || reply.refusal == EMULATOR_REFUSAL_NONE ||
+			       reply.refusal == EMULATOR_REFUSAL_PATH ||
+			       reply.refusal == EMULATOR_REFUSAL_METHOD,
 	};
 }
 
@@ -175,6 +192,7 @@ const struct recipe_backend recipe_vertex = {
 	.headers = emulator_common_headers,
 	.open = vertex_open,
 	.close = vertex_close,
+	.environment = vertex_environment,
 	.judge = vertex_judge,
 	.give = vertex_give,
 };

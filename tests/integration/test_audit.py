@@ -28,6 +28,7 @@ def fingerprint(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()[:16]
 
 
+@pytest.mark.real_time
 def test_the_life_of_a_broker_is_on_record(broker: Broker, google: Standin) -> None:
     token = broker.token().token
     assert broker.get("/unknown").status == 404

@@ -73,6 +73,7 @@ def test_the_watchdog_is_fed(start: Starter, manager: socket.socket) -> None:
 # the process
 
 
+@pytest.mark.real_time
 def test_it_is_one_thread(start: Starter, google: Standin) -> None:
     broker = start(google)
     assert procfs.threads(broker.pid) == 1

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/preflight.h"
+
+#include "broker/base/alloc.h"
+#include "broker/base/clock.h"
+#include "broker/base/log.h"
+#include "broker/broker.h"
+#include "broker/config.h"
+#include "broker/credential/credential.h"
+#include "broker/google/iam.h"
+#include "broker/net/loop.h"
+#include "broker/profile.h"
+#include "broker/token_cache.h"
+
+/* How long a token is waited for: longer than the two calls to Google that bring it. */
+#define MINT_WAIT_MS 65000
+
+struct preflight_call {
+	struct broker *broker;
+	struct profile *profile;
+	struct token_entry *tokens;
+	struct credential_call *source_call;
+	struct iam_grant_call *grant_call;
+	struct token_wait wait;
+	struct timer now; /* tells what was known at once, but not before the start has returned */
+	preflight_done *done;
+	void *ctx;
+};
+
+static void release(struct preflight_call *call)
+{
+	token_wait_cancel(&call->wait);
+	timer_stop(loop_timers(call->broker->loop), &call->now);
+	token_entry_unref(call->tokens);
+	profile_unref(call->profile);
+	free(call);
+}
+
+void preflight_cancel(struct preflight_call *call)
+{
+	if (!call)
+		return;
+	credential_call_cancel(call->source_call);
+	iam_grant_call_cancel(call->grant_call);
+	release(call);
+}
+
+static void finish(struct preflight_call *call, const struct preflight_verdict *verdict)
+{
+	call->done(call->ctx, verdict);
+	release(call);
+}
+
+static void pass(struct preflight_call *call)
+{
+	static const struct preflight_verdict good = {.ok = true};
+
+	finish(call, &good);
+}
+
+/* Whoever is next to the source needs the grant: the first delegate, where there are any. */
+static const char *first_account(const struct profile *profile)
+{
+	const struct strv *const delegates = &profile->settings->delegates;
+
+	return delegates->count ? delegates->items[0] : profile->settings->service_account;
+}
+
+/* Only a definite no refuses: the first mint will tell. */
+static void pass_unasked(struct preflight_call *call, const struct failure *failure)
+{
+	log_warning("preflight: profile=%s account=%s could not be asked: http_status=%ld "
+		    "reason=%s hint=\"%s\"",
+		    call->profile->settings->name, first_account(call->profile),
+		    failure->http_status, failure->reason, failure->detail);
+	pass(call);
+}
+
+static void refuse(struct preflight_call *call, const struct failure *failure)
+{
+	const struct preflight_verdict verdict = {
+		.class = failure->class,
+		.text = failure_public_text(failure->public),
+	};
+
+	log_warning("preflight: profile=%s account=%s refused: http_status=%ld reason=%s "
+		    "hint=\"%s\"",
+		    call->profile->settings->name, first_account(call->profile),
+		    failure->http_status, failure->reason, failure->detail);
+	finish(call, &verdict);
+}
+
+static void on_grant(void *ctx, enum iam_grant grant, const struct failure *failure)
+{
+	struct preflight_call *const call = ctx;
+	struct failure missing;
+
+	call->grant_call = NULL;
+	switch (grant) {
+	case IAM_GRANT_YES:
+		pass(call);
+		return;
+	case IAM_GRANT_UNKNOWN:
+		pass_unasked(call, failure);
+		return;
+	case IAM_GRANT_NO:
+		break;
+	}
+	failure_set(&missing, FAILURE_STEP_MINT, FAILURE_PERMANENT, "grant_missing",
+		    "the source needs roles/iam.serviceAccountTokenCreator on the account; a grant "
+		    "takes minutes to work");
+	refuse(call, failure ? failure : &missing);
+}
+
+static void on_source(void *ctx, struct secret *token, const struct failure *failure)
+{
+	struct preflight_call *const call = ctx;
+	struct broker *const broker = call->broker;
+
+	call->source_call = NULL;
+	if (failure && failure->class == FAILURE_PERMANENT) {
+		refuse(call, failure);
+		return;
+	}
+	if (failure) {
+		pass_unasked(call, failure);
+		return;
+	}
+	const struct iam_grant_request request = {
+		.endpoint = broker->service.config->endpoints.iam,
+		.account = first_account(call->profile),
+		.quota_project = broker->service.config->source.quota_project,
+		.source_token = token,
+	};
+	call->grant_call = iam_test_grant(broker->client, &request, on_grant, call);
+	if (!call->grant_call)
+		abort(); /* the configuration refuses what is no e-mail address */
+}
+
+static void on_token(void *ctx, const struct token_answer *answer)
+{
+	struct preflight_call *const call = ctx;
+	const struct preflight_verdict verdict = {
+		.ok = answer->status == TOKEN_OK,
+		.class = answer->status == TOKEN_DENIED ? FAILURE_PERMANENT : FAILURE_TRANSIENT,
+		.text = failure_public_text(answer->why),
+		.ref = answer->ref,
+	};
+
+	finish(call, &verdict);
+}
+
+static void on_now(struct timer *timer)
+{
+	struct preflight_call *const call = CONTAINER_OF(timer, struct preflight_call, now);
+	const struct profile_config *const settings = call->profile->settings;
+	struct token_answer answer;
+
+	if (credential_is_offline(call->broker->credential) && !call->wait.done)
+		pass(call);
+	else if (token_request(call->tokens, settings->refresh_margin_s, &call->wait, &answer))
+		on_token(call, &answer);
+}
+
+struct preflight_call *preflight_start(struct broker *broker,
+				       const struct preflight_request *request,
+				       preflight_done *done, void *ctx)
+{
+	struct preflight_call *const call = xcalloc(1, sizeof(*call));
+	struct timer_queue *const timers = loop_timers(broker->loop);
+
+	call->broker = broker;
+	call->profile = profile_ref(request->profile);
+	call->tokens = token_entry_ref(request->tokens);
+	call->done = done;
+	call->ctx = ctx;
+	if (request->what == PREFLIGHT_MINT)
+		call->wait = (struct token_wait){.arrival_ms = clock_boot_ms(timers->clock),
+						 .limit_ms = MINT_WAIT_MS,
+						 .done = on_token,
+						 .ctx = call};
+	if (request->what == PREFLIGHT_MINT || credential_is_offline(broker->credential))
+		timer_set_after(timers, &call->now, 0, on_now);
+	else
+		call->source_call = credential_get_token(broker->credential, on_source, call);
+	return call;
+}
