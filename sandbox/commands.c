@@ -81,6 +81,7 @@ static enum status status_of(enum err_code code)
 		return STATUS_REFUSED;
 	case ERR_NONE:
 	case ERR_SYSTEM:
+	case ERR_BUSY:
 		return STATUS_FAILED;
 	}
 	return STATUS_FAILED;
