@@ -74,18 +74,29 @@ struct counters *broker_counters(struct broker *broker, const char *profile)
 	return &named->counters;
 }
 
-/* Whether an endpoint of ours answers there; a wildcard address, on either side, is everywhere. */
+/* A wildcard address, on either side, is everywhere. */
+static bool answers_at(const struct endpoint *endpoint, const struct address *address)
+{
+	const struct address *const own = endpoint_address(endpoint);
+
+	return address_port(own) == address_port(address) &&
+	       (address_is_wildcard(own) || address_is_wildcard(address) ||
+		address_same_ip(own, address));
+}
+
 static bool is_own_address(const void *ctx, const struct address *address)
 {
 	const struct broker *const broker = ctx;
 
-	for (size_t i = 0; i < broker->service.endpoint_count; i++) {
-		const struct address *const own = endpoint_address(broker->service.endpoints[i]);
-		if (address_port(own) == address_port(address) &&
-		    (address_is_wildcard(own) || address_is_wildcard(address) ||
-		     address_same_ip(own, address)))
+	for (size_t i = 0; i < broker->service.endpoint_count; i++)
+		if (answers_at(broker->service.endpoints[i], address))
 			return true;
-	}
+	/* None yet while the broker starts. */
+	if (!broker->sessions)
+		return false;
+	list_for_each(link, sessions_list(broker->sessions))
+		if (answers_at(CONTAINER_OF(link, struct session, link)->endpoint, address))
+			return true;
 	return false;
 }
 

@@ -241,17 +241,16 @@ void credential_drop_token(struct credential *credential)
 	credential->token = NULL;
 }
 
-struct credential *credential_behind(struct credential *credential, const char *account,
-				     const struct strv **delegates)
+struct credential_route credential_route(struct credential *credential, const char *account,
+					 const struct strv *delegates)
 {
-	struct credential *const behind =
-		credential->ops->behind ? credential->ops->behind(credential, account, delegates) :
-					  NULL;
+	const struct credential_route straight = {credential, delegates};
+	struct credential_route route;
 
-	if (behind)
-		return behind;
-	*delegates = NULL;
-	return credential;
+	/* Delegates begin at the source: with them the chain stays whole. */
+	if (delegates->count || !credential->ops->behind)
+		return straight;
+	return credential->ops->behind(credential, account, &route) ? route : straight;
 }
 
 void credential_set_skew(struct credential *credential, int64_t skew_s)

@@ -92,13 +92,19 @@ NODISCARD struct credential_call *credential_get_token(struct credential *creden
 /* Ends it without the callback. NULL is fine. */
 void credential_call_cancel(struct credential_call *call);
 
+/* By which credential, and through which accounts, another one's tokens are minted. */
+struct credential_route {
+	struct credential *credential;
+	const struct strv *delegates;
+};
+
 /*
- * What mints for an account: the credential itself, or, where it impersonates just that account, what is
- * behind it, so that one call does it. *delegates are then those between the two; NULL: none. Both are
- * borrowed from the credential.
+ * The credential and the delegates as they are; or, where the credential impersonates just that account
+ * and no delegates are named, what is behind it with those of its file, so that one call does it. All
+ * borrowed, from the credential and the caller.
  */
-struct credential *credential_behind(struct credential *credential, const char *account,
-				     const struct strv **delegates);
+struct credential_route credential_route(struct credential *credential, const char *account,
+					 const struct strv *delegates);
 
 /* A server refused the cached access token: the next call gets a new one. */
 void credential_drop_token(struct credential *credential);

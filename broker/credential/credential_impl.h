@@ -22,9 +22,9 @@ struct credential_ops {
 	int (*make)(struct credential *credential, struct secret **out, struct failure *failure);
 	/* Asks for a token; ends, later, with one credential_publish(). */
 	void (*refresh)(struct credential *credential);
-	/* The other end of credential_behind(), for an account; NULL: nothing is behind it. */
-	struct credential *(*behind)(struct credential *credential, const char *account,
-				     const struct strv **delegates);
+	/* Whether it impersonates that account, and then what is behind it; may be NULL. */
+	bool (*behind)(struct credential *credential, const char *account,
+		       struct credential_route *route);
 	/* Ends a refresh under way without credential_publish(); frees all that is the kind's own. */
 	void (*free)(struct credential *credential);
 };

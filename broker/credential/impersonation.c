@@ -99,15 +99,13 @@ static void impersonated_refresh(struct credential *credential)
 	self->inner_call = credential_get_token(self->inner, on_inner, self);
 }
 
-static struct credential *impersonated_behind(struct credential *credential, const char *account,
-					      const struct strv **delegates)
+static bool impersonated_behind(struct credential *credential, const char *account,
+				struct credential_route *route)
 {
 	struct impersonated *const self = CONTAINER_OF(credential, struct impersonated, base);
 
-	if (strcmp(account, credential->principal) != 0)
-		return NULL;
-	*delegates = &self->delegates;
-	return self->inner;
+	*route = (struct credential_route){self->inner, &self->delegates};
+	return !strcmp(account, credential->principal);
 }
 
 static void impersonated_free(struct credential *credential)

@@ -21,6 +21,7 @@ from .broker import Broker, run
 from .conftest import Starter
 from .configuration import endpoints_of, render
 from .deadline import eventually
+from .sessions import opened
 
 ALLOW = {"GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES": "1"}
 MINT = "generateAccessToken"
@@ -224,6 +225,14 @@ def test_a_login_that_impersonates_the_profiles_account_mints_once(start: Starte
     assert google.calls_of(MINT)[0].body["delegates"] == [f"projects/-/serviceAccounts/{MIDDLE}"]
 
 
+def test_a_preflight_asks_for_who_would_mint(start: Starter, google: Standin) -> None:
+    """Not for the account's grant on itself, where the login within mints straight."""
+    broker = start(google, source=from_file(google.write_impersonated(account=ACCOUNT)))
+    assert opened(broker, preflight="grant")
+    asked = google.calls_of("testIamPermissions")
+    assert [call.principal for call in asked] == [USER] and google.count(MINT) == 0
+
+
 @pytest.mark.parametrize("kind", ["service_account", "external_account"])
 def test_other_credentials_may_impersonate(start: Starter, google: Standin, kind: str) -> None:
     google.add_account(MIDDLE)
@@ -295,6 +304,13 @@ def test_the_broker_never_asks_itself(start: Starter, google: Standin) -> None:
     refused = check(broker.directory, google, {
         "type": "metadata", "metadata_host": f"localhost:{port}"}, settings)
     assert "metadata_host" in refused
+
+
+def test_a_session_of_the_broker_is_no_metadata_server(start: Starter, google: Standin) -> None:
+    broker = start(google)
+    port = opened(broker)["listen"].rpartition(":")[2]
+    broker.configure(source={"type": "metadata", "metadata_host": f"127.0.0.1:{port}"})
+    assert broker.reload()["result"] == "refused"
 
 
 # gcloud

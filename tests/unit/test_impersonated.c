@@ -134,35 +134,40 @@ static void many_callers_make_one_mint(void **state)
 
 static void a_mint_for_that_very_account_is_one_call(void **state)
 {
-	const struct strv *delegates = NULL;
+	static const struct strv none;
+	AUTO_STRV struct strv some = {0};
 
 	(void)state;
 	source_open_file("{" TYPE "," URL(A) "," SOURCE(
 		USER) ",\"delegates\":[\"d1@p.iam.gserviceaccount.com\"]}");
-	struct credential *const behind = credential_behind(source.credential, A, &delegates);
-	assert_ptr_not_equal(behind, source.credential);
-	assert_int_equal(delegates->count, 1);
-	assert_string_equal(delegates->items[0], "d1@p.iam.gserviceaccount.com");
-	source.call = credential_get_token(behind, source_result, &source);
+	struct credential_route route = credential_route(source.credential, A, &none);
+	assert_ptr_not_equal(route.credential, source.credential);
+	assert_int_equal(route.delegates->count, 1);
+	assert_string_equal(route.delegates->items[0], "d1@p.iam.gserviceaccount.com");
+	source.call = credential_get_token(route.credential, source_result, &source);
 	timer_queue_run(&source.timers);
 	answer_login("user-token");
 	source_has_token("user-token");
 	assert_int_equal(fake_http.started, 1);
-	/* For another one it is the source itself. */
-	assert_ptr_equal(credential_behind(source.credential, "b@p.iam.gserviceaccount.com",
-					   &delegates),
-			 source.credential);
-	assert_null(delegates);
+	/* For another one, and through the profile's delegates, it is the source itself. */
+	route = credential_route(source.credential, "b@p.iam.gserviceaccount.com", &none);
+	assert_ptr_equal(route.credential, source.credential);
+	assert_ptr_equal(route.delegates, &none);
+	strv_add(&some, "d2@p.iam.gserviceaccount.com", 28);
+	route = credential_route(source.credential, A, &some);
+	assert_ptr_equal(route.credential, source.credential);
+	assert_ptr_equal(route.delegates, &some);
 }
 
 static void a_login_has_nothing_behind_it(void **state)
 {
-	const struct strv *delegates = NULL;
+	static const struct strv none;
 
 	(void)state;
 	source_open_file(USER);
-	assert_ptr_equal(credential_behind(source.credential, A, &delegates), source.credential);
-	assert_null(delegates);
+	const struct credential_route route = credential_route(source.credential, A, &none);
+	assert_ptr_equal(route.credential, source.credential);
+	assert_ptr_equal(route.delegates, &none);
 }
 
 static void a_failed_login_is_told_as_it_is(void **state)
