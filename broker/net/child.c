@@ -8,13 +8,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 
 /* A killed program is waited for so long; one that the kernel holds longer stays behind as a zombie. */
 #define KILLED_WAIT_MS 1000
@@ -30,7 +29,6 @@ struct stream {
 struct child {
 	struct loop *loop;
 	pid_t pid; /* also of its process group; 0: not started */
-	int pidfd;
 	struct loop_source *exit;
 	struct stream output;
 	struct stream errors;
@@ -53,7 +51,6 @@ static void child_free(struct child *child)
 {
 	timer_stop(loop_timers(child->loop), &child->timer);
 	loop_source_free(child->exit);
-	auto_close(&child->pidfd);
 	stream_close(&child->output);
 	stream_close(&child->errors);
 	buf_deinit(&child->output.bytes);
@@ -152,29 +149,25 @@ static void drain(struct stream *stream)
 		continue;
 }
 
-static void on_ended(void *ctx, int fd, uint32_t events)
+static void on_ended(void *ctx, const siginfo_t *info)
 {
 	struct child *const child = ctx;
-	siginfo_t info = {0};
 
-	(void)fd;
-	(void)events;
-	/* Before it is waited for: until then its number cannot be another group's. */
+	/* It is not reaped yet: until then its number cannot be another group's. */
 	kill_group(child);
 	drain(&child->output);
 	drain(&child->errors);
-	(void)waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG);
 	if (child->end == CHILD_EXITED) {
-		child->status = info.si_status;
+		child->status = info->si_status;
 		if (child->output.overflowed)
 			child->end = CHILD_TOO_LARGE;
-		else if (info.si_code != CLD_EXITED)
+		else if (info->si_code != CLD_EXITED)
 			child->end = CHILD_SIGNALLED;
 	}
 	report(child);
 }
 
-/* A pipe whose end `from` is ours. */
+/* A pipe, of which the reading end is ours. */
 static int open_stream(struct stream *stream, int *write_end)
 {
 	int ends[2];
@@ -243,15 +236,18 @@ static int spawn(struct child *child, const struct child_request *request, int o
 	return r;
 }
 
-/* Kills and, if the kernel lets it go at once, reaps it. */
-static void put_down(const struct child *child, int wait_ms)
+/* Kills and reaps it, if the kernel lets it go soon. */
+static void put_down(const struct child *child)
 {
-	struct pollfd ended = {.fd = child->pidfd, .events = POLLIN};
-	siginfo_t info;
+	static const struct timespec pause = {.tv_nsec = 1000000};
+	siginfo_t info = {0};
 
 	kill_group(child);
-	(void)poll(&ended, 1, wait_ms);
-	(void)waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG);
+	for (int ms = 0; ms < CANCELLED_WAIT_MS; ms++) {
+		if (waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG) || info.si_pid)
+			return;
+		(void)nanosleep(&pause, NULL);
+	}
 }
 
 static int stream_watch(struct stream *stream, struct child *child, loop_io_fn *fn)
@@ -265,13 +261,7 @@ static int stream_watch(struct stream *stream, struct child *child, loop_io_fn *
 
 static int watch(struct child *child)
 {
-	struct loop *const loop = child->loop;
-
-	child->pidfd = (int)syscall(SYS_pidfd_open, child->pid, 0);
-	if (child->pidfd < 0)
-		return errno;
-	child->exit =
-		loop_add_io(loop, child->pidfd, EPOLLIN, LOOP_PRIORITY_NORMAL, on_ended, child);
+	child->exit = loop_add_child(child->loop, child->pid, on_ended, child);
 	if (!child->exit)
 		return errno;
 	const int r = stream_watch(&child->output, child, on_output);
@@ -294,8 +284,8 @@ static int start(struct child *child, const struct child_request *request)
 	r = watch(child);
 	if (!r)
 		return 0;
-	put_down(child, CANCELLED_WAIT_MS);
 	loop_source_free(TAKE(child->exit));
+	put_down(child);
 	return r;
 }
 
@@ -307,7 +297,6 @@ struct child *child_start(struct loop *loop, const struct child_request *request
 	child->loop = loop;
 	child->done = done;
 	child->ctx = ctx;
-	child->pidfd = -1;
 	child->output.fd = -1;
 	child->errors.fd = -1;
 	buf_init_sensitive(&child->output.bytes, request->max_output_bytes);
@@ -326,8 +315,9 @@ struct child *child_start(struct loop *loop, const struct child_request *request
 
 void child_signal(const struct child *child, int signo)
 {
+	/* It is reaped with the end of this handle: the number is its own. */
 	if (child->pid)
-		(void)syscall(SYS_pidfd_send_signal, child->pidfd, signo, NULL, 0);
+		(void)kill(child->pid, signo);
 }
 
 pid_t child_pid(const struct child *child)
@@ -339,7 +329,8 @@ void child_cancel(struct child *child)
 {
 	if (!child)
 		return;
+	loop_source_free(TAKE(child->exit));
 	if (child->end != CHILD_NOT_STARTED)
-		put_down(child, CANCELLED_WAIT_MS);
+		put_down(child);
 	child_free(child);
 }

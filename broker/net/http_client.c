@@ -32,6 +32,7 @@ struct http_call {
 	struct curl_slist *headers;
 	struct secret *body;
 	struct buf answer;
+	char *answer_field; /* the header that is wanted, or NULL */
 	bool too_large;
 	http_client_line *line;
 	char error[CURL_ERROR_SIZE];
@@ -56,6 +57,7 @@ static void call_free(struct http_call *call)
 	}
 	headers_free(call->headers);
 	secret_unref(call->body);
+	free(call->answer_field);
 	buf_deinit(&call->answer);
 	free(call);
 }
@@ -93,6 +95,17 @@ static enum http_failure failure_of(const struct http_call *call, CURLcode code)
 	}
 }
 
+/* The value of a header that is there once; NULL otherwise. Borrowed. */
+static const char *only_header(const struct http_call *call, const char *name)
+{
+	struct curl_header *header;
+
+	if (!name || curl_easy_header(call->easy, name, 0, CURLH_HEADER, -1, &header) ||
+	    header->amount != 1)
+		return NULL;
+	return header->value;
+}
+
 static void report(struct http_call *call, CURLcode code)
 {
 	struct http_answer answer = {
@@ -119,6 +132,7 @@ static void report(struct http_call *call, CURLcode code)
 		answer.retry_after_s = retry_after_s;
 	if (!curl_easy_header(call->easy, "Date", 0, CURLH_HEADER, -1, &date))
 		answer.date_s = curl_getdate(date->value, NULL);
+	answer.field = only_header(call, call->answer_field);
 	call->done(call->ctx, &answer);
 }
 
@@ -334,6 +348,11 @@ static void set_headers(struct http_call *call, const struct http_client_request
 		buf_addf(&line, "x-goog-user-project: %s", request->quota_project);
 		add_header(call, line.data);
 	}
+	for (size_t i = 0; i < request->field_count; i++) {
+		buf_reset(&line);
+		buf_addf(&line, "%s: %s", request->fields[i].name, request->fields[i].value);
+		add_header(call, line.data);
+	}
 	add_header(call, "Accept: application/json");
 	add_header(call, "Expect:"); /* no 100-continue round trip */
 	(void)curl_easy_setopt(call->easy, CURLOPT_HTTPHEADER, call->headers);
@@ -450,6 +469,12 @@ struct http_call *http_client_start(struct http_client *client,
 	(void)curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->error);
 	(void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
 	(void)curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
+	if (request->user) {
+		(void)curl_easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
+		(void)curl_easy_setopt(easy, CURLOPT_USERNAME, request->user);
+		(void)curl_easy_setopt(easy, CURLOPT_PASSWORD, secret_bytes(request->password));
+	}
+	call->answer_field = request->answer_field ? xstrdup(request->answer_field) : NULL;
 	set_transport(call, request);
 	set_headers(call, request);
 	list_append(&client->calls, &call->link);
