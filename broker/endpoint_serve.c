@@ -285,8 +285,7 @@ static void on_closing(void *ctx, struct http_request *request)
 	if (pending->verdict.response && !timer_is_set(&pending->timer))
 		answer(endpoint, pending->profile, request, &pending->verdict);
 	else
-		refuse(endpoint, pending->profile, request, pending->verdict.route,
-		       "the endpoint is closing");
+		refuse(endpoint, pending->profile, request, pending->verdict.route, &closing);
 	pending_free(pending);
 }
 
