@@ -222,7 +222,7 @@ int credential_file_open(const char *path, const struct credential_options *opti
 {
 	AUTO_BUF struct buf content;
 	json_auto_t *root = NULL;
-	const struct file_type *type;
+	const struct file_type *type = NULL;
 	struct stat st;
 
 	buf_init_sensitive(&content, MAX_FILE_BYTES);

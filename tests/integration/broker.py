@@ -243,10 +243,11 @@ class Broker:
                 return reply
 
     def _is_late(self, reply: Reply) -> bool:
-        """Whether the mint behind a 503 is still under way, and Google does not hold it up."""
+        """Whether the mint behind a 503 was still under way, and Google does not hold it up."""
         ref = re.search(rb"ref ([0-9a-f]{8})", reply.body)
         if reply.status != 503 or ref is None or re.search(
-                rf"(failed|no token): ref={ref[1].decode()}", self.log):
+                r"no token: ref=REF|ref=REF .*class=transient".replace("REF", ref[1].decode()),
+                self.log):
             return False
         return self.google is None or not any(map(self.google.waiting,
                                                   ("token", "generateAccessToken")))

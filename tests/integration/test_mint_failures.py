@@ -252,7 +252,9 @@ def test_no_try_starts_before_its_backoff_is_over(broker: Broker, google: Standi
     while time.monotonic() < end and google.count(MINT) < 3:
         reply = broker.token()
         assert explanation(reply)[0] == TEMPORARY
-    first, second, third = (call.mono for call in google.calls_of(MINT)[:3])
+    calls = google.calls_of(MINT)[:3]
+    assert len(calls) == 3
+    first, second, third = (call.mono for call in calls)
     assert 0.95 <= second - first <= 2.6 and 1.95 <= third - second <= 3.6
     assert reply.status == 503 and 4 <= int(reply.header("Retry-After") or 0) <= 5
 
