@@ -221,15 +221,11 @@ static void wait_for_pin(struct endpoint *endpoint, struct http_request *request
 
 void endpoint_pinned(struct endpoint *endpoint)
 {
-	struct list waiting;
-
-	list_move_all(&waiting, &endpoint->unpinned);
-	while (!list_empty(&waiting)) {
-		struct pending *const pending =
-			CONTAINER_OF(list_first(&waiting), struct pending, link);
+	list_for_each(link, &endpoint->unpinned) {
+		struct pending *const pending = CONTAINER_OF(link, struct pending, link);
 		const struct address *const peer = http_request_peer(pending->request);
 		timer_stop(endpoint->context.timers, &pending->timer);
-		list_remove(&pending->link);
+		list_remove(link);
 		if (admission_judge(&endpoint->admission, &pending->profile->settings->allow_peers,
 				    endpoint->context.bridges, peer) != ADMISSION_YES)
 			pending->verdict = pending->as_stranger;

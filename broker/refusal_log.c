@@ -32,7 +32,7 @@ struct refusal_log {
 	char *profile;
 	char *session;
 	char *label;
-	struct pair pairs[MAX_PAIRS];
+	struct pair *pairs; /* MAX_PAIRS of them; NULL before the first refusal */
 };
 
 struct refusal_log *refusal_log_new(struct timer_queue *timers, struct audit *audit,
@@ -73,7 +73,7 @@ static void write_line(struct refusal_log *log, struct pair *pair)
 
 static void flush(struct refusal_log *log)
 {
-	for (size_t i = 0; i < MAX_PAIRS; i++)
+	for (size_t i = 0; log->pairs && i < MAX_PAIRS; i++)
 		if (log->pairs[i].reason && log->pairs[i].count)
 			write_line(log, &log->pairs[i]);
 }
@@ -87,6 +87,7 @@ void refusal_log_free(struct refusal_log *log)
 	free(log->profile);
 	free(log->session);
 	free(log->label);
+	free(log->pairs);
 	free(log);
 }
 
@@ -117,6 +118,8 @@ static struct pair *find(struct refusal_log *log, const char *reason, const char
 
 void refusal_log_note(struct refusal_log *log, const struct refusal *refusal, const char *peer)
 {
+	if (!log->pairs)
+		log->pairs = xcalloc(MAX_PAIRS, sizeof(*log->pairs));
 	struct pair *const pair = find(log, refusal->reason, peer);
 	const bool first = !pair->reason;
 

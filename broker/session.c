@@ -254,7 +254,7 @@ int session_open(struct sessions *sessions, const struct session_wish *wish, str
 {
 	struct address address;
 	struct err err;
-	int fd;
+	int fd = -1;
 
 	if (choose_address(sessions, wish, &address, refusal) ||
 	    check_peers(sessions, wish, &address, refusal))

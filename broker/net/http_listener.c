@@ -177,7 +177,7 @@ static bool has_room_for_user(const struct http_listener *listener, uid_t uid)
 	list_for_each(link, &listener->connections) {
 		const struct http_connection *const connection =
 			CONTAINER_OF(link, struct http_connection, link);
-		if (connection->phase == HTTP_PHASE_STREAMING)
+		if (connection->request && http_request_stream(connection->request))
 			continue;
 		all++;
 		own += connection->peer_uid == uid;

@@ -22,7 +22,6 @@ struct http_stream {
 	struct buf text;
 	size_t sent;
 	bool ending;
-	bool broken; /* the client has gone */
 	bool suspended;
 };
 
@@ -48,6 +47,18 @@ static void resume(struct http_stream *stream)
 	http_server_more(connection->server);
 }
 
+/*
+ * What is left goes out within the time that any answer has, and to a client that has gone it fails. Not
+ * MHD_CONTENT_READER_END_WITH_ERROR: a connection that libmicrohttpd ends by that is closed only when
+ * every older one has been.
+ */
+static void finish(struct http_stream *stream)
+{
+	stream->ending = true;
+	resume(stream);
+	http_connection_set_phase(stream->connection, HTTP_PHASE_WRITING);
+}
+
 /* A client that closes its side, or dies, has given the stream up. */
 static void on_hangup(void *ctx, int fd, uint32_t events)
 {
@@ -55,8 +66,7 @@ static void on_hangup(void *ctx, int fd, uint32_t events)
 
 	(void)fd;
 	(void)events;
-	stream->broken = true;
-	resume(stream);
+	finish(stream);
 	tell_owner(stream);
 }
 
@@ -70,8 +80,6 @@ static ssize_t on_read(void *cls, uint64_t position, char *out, size_t max)
 	struct http_connection *const connection = stream->connection;
 
 	(void)position;
-	if (stream->broken)
-		return MHD_CONTENT_READER_END_WITH_ERROR;
 	if (stream->sent < stream->text.len) {
 		const size_t left = stream->text.len - stream->sent;
 		const size_t len = left < max ? left : max;
@@ -122,21 +130,11 @@ void http_stream_free(struct http_stream *stream)
 
 void http_stream_write(struct http_stream *stream, const char *text)
 {
-	if (buf_append(&stream->text, text, strlen(text))) {
-		/* A client that takes nothing any more. */
-		stream->broken = true;
+	/* A client that takes nothing any more. */
+	if (buf_append(&stream->text, text, strlen(text)))
+		finish(stream);
+	else
 		resume(stream);
-		return;
-	}
-	resume(stream);
-}
-
-/* What is left goes out within the time that any answer has. */
-static void finish(struct http_stream *stream)
-{
-	stream->ending = true;
-	resume(stream);
-	http_connection_set_phase(stream->connection, HTTP_PHASE_WRITING);
 }
 
 void http_stream_end(struct http_stream *stream)

@@ -194,6 +194,20 @@ def test_the_end_of_a_lease_that_is_never_read_has_a_deadline(start: Starter) ->
         client.close()
 
 
+def test_the_connection_of_a_lost_lease_waits_for_no_older_one(offline: Broker) -> None:
+    """libmicrohttpd closed it only when every older connection had ended."""
+    with offline.control_client() as older:
+        assert call(older, "/healthz").status == 200
+        before = len(procfs.descriptors(offline.pid))
+        for end in ("close", "half_close", "reset"):
+            leases = [leased(offline) for _ in range(20)]
+            for lease in leases:
+                getattr(lease.client, end)()
+            eventually("all closed", lambda: len(procfs.descriptors(offline.pid)) <= before, 1)
+            for lease in leases:
+                lease.client.close()
+
+
 def test_many_leases_end_at_once(offline: Broker) -> None:
     """All of one process that is killed, as a harness may be."""
     leases = [leased(offline) for _ in range(200)]
