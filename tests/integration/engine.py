@@ -84,11 +84,29 @@ class Namespace:
         finally:
             enter(_outside())
 
+    def processes(self) -> list[int]:
+        """Those that are in it."""
+        inode = os.stat(self.file).st_ino
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if os.stat(entry / "ns" / "net").st_ino == inode:
+                    found.append(int(entry.name))
+        return found
+
     def remove(self) -> None:
-        """Delete it; what still runs in it keeps it alive."""
+        """End what a crash has left in it, and delete it."""
+        if not self.file.exists():
+            return
+        for pid in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         subprocess.run(["ip", "netns", "delete", self.name], check=False)
 
 
+# A containerd of the host's own is not this dockerd's, and the sockets of its shims go with it.
+_OWN_CONTAINERD = ["unshare", "--mount", "sh", "-c", 'mkdir -p /run/containerd && '
+                   'mount -t tmpfs tmpfs /run/containerd && exec "$0" "$@"']
 _NSENTER = shutil.which("nsenter", path=PATH) or "nsenter"
 _OUTSIDE = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
 
@@ -132,10 +150,10 @@ def make_root(root: Path) -> None:
 class Engine:
     """The daemon, as a context manager."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, name: str = "postern-test") -> None:
         self.directory = directory
         self.socket = directory / "docker.sock"
-        self.namespace = Namespace(f"postern-test-{os.getpid()}")
+        self.namespace = Namespace(f"{name}-{os.getpid()}")
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Engine:
@@ -169,7 +187,7 @@ class Engine:
         config.write_text("{}\n")
         with open(self.directory / "log", "ab") as log:
             self._process = subprocess.Popen(
-                [*self.namespace.prefix, "dockerd", "--host", self.host, "--config-file", str(config),
+                [*self.namespace.prefix, *_OWN_CONTAINERD, "dockerd", "--host", self.host, "--config-file", str(config),
                  "--data-root", str(self.directory / "data"),
                  "--exec-root", str(self.directory / "exec"),
                  "--pidfile", str(self.directory / "pid")],
@@ -243,11 +261,11 @@ class Engine:
 
 
 @contextlib.contextmanager
-def running() -> Iterator[Engine]:
+def running(name: str = "postern-test") -> Iterator[Engine]:
     """One engine; its directory is short, for sockets have 107 bytes, and is removed."""
     directory = Path(tempfile.mkdtemp(prefix="pe-"))
     try:
-        with Engine(directory) as engine:
+        with Engine(directory, name) as engine:
             yield engine
     finally:
         shutil.rmtree(directory, ignore_errors=True)
