@@ -14,6 +14,9 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+/* Longer than any answer takes: deadlines are ours. */
+#define NEVER_S 86400U
+
 struct http_request {
 	struct http_connection *connection;
 	const struct http_handler *handler; /* those it began with */
@@ -27,6 +30,7 @@ struct http_request {
 	bool handed; /* to the handler */
 	bool answered;
 	bool suspended;
+	bool woken; /* it was */
 	bool malformed;
 	bool has_body;		    /* one that is refused */
 	struct buf body;	    /* one that is taken */
@@ -166,6 +170,17 @@ enum MHD_Result http_request_on_access(void *cls, struct MHD_Connection *mhd, co
 	return hand_over(request);
 }
 
+/*
+ * libmicrohttpd reads from a connection that goes on before it looks at the answer, and takes the end of
+ * what a half-closed client says for the end of it all. It first looks at those that have a timeout of
+ * their own, and at the oldest one, which is why it seems to work with a single connection.
+ */
+static void answer_before_reading(const struct http_connection *connection, bool on)
+{
+	(void)MHD_set_connection_option(connection->mhd, MHD_CONNECTION_OPTION_TIMEOUT,
+					on ? NEVER_S : 0U);
+}
+
 void http_request_on_completed(void *cls, struct MHD_Connection *mhd, void **con_cls,
 			       enum MHD_RequestTerminationCode code)
 {
@@ -179,6 +194,8 @@ void http_request_on_completed(void *cls, struct MHD_Connection *mhd, void **con
 		return;
 	struct http_connection *const connection = request->connection;
 	connection->request = NULL;
+	if (request->woken)
+		answer_before_reading(connection, false);
 	if (request->handed && !request->answered)
 		request->handler->gone(request->handler_ctx, request);
 	http_stream_free(request->stream);
@@ -199,6 +216,8 @@ static void wake(struct http_request *request)
 	loop_source_free(connection->watch);
 	connection->watch = NULL;
 	request->suspended = false;
+	request->woken = true;
+	answer_before_reading(connection, true);
 	MHD_resume_connection(connection->mhd);
 	http_server_more(connection->server);
 }

@@ -202,9 +202,11 @@ def test_the_wait_for_the_pin_is_part_of_the_wait_for_a_token(start: Starter,
     google.release(MINT)
 
 
-def test_a_client_that_leaves_before_the_pin_is_forgotten(offline: Broker) -> None:
+def test_a_client_that_leaves_before_the_pin_is_forgotten(start: Starter) -> None:
+    offline = start()
+    before = connections(offline) + 1  # the session's socket
     session = opened(offline, pin="launcher")
-    before = connections(offline)
+    eventually("the control connection closed", lambda: connections(offline) == before)
     clients = [Client(address(session), source=ME) for _ in range(20)]
     for client in clients:
         client.send(request(TOKEN))
@@ -227,6 +229,26 @@ def test_a_client_that_half_closes_before_the_pin_gets_its_answer(offline: Broke
         assert patch(offline, session, "127.0.0.1").status == 200
         assert client.read().token
     delete(offline, session)
+
+
+def test_a_half_closed_client_gets_its_answer_beside_an_older_connection(
+        start: Starter, google: Standin) -> None:
+    """libmicrohttpd read on before it looked at the answer, but from the oldest connection."""
+    broker = start(google)
+    session = opened(broker)
+    with broker.client() as older, Client(address(session)) as other:
+        assert older.ask("/").status == 200 and other.ask("/").status == 200
+        google.hold(MINT)
+        for where in (broker.address(), address(session)):
+            seen = google.count(MINT)
+            with Client(where) as client:
+                client.send(request(TOKEN))
+                client.half_close()
+                google.wait_for(MINT, seen + 1)
+                google.release(MINT, 1)
+                assert client.read().token
+                assert client.rest() == b""
+        google.release(MINT)
 
 
 def test_what_is_no_request_is_answered_before_the_pin(offline: Broker) -> None:
