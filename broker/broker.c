@@ -74,6 +74,32 @@ struct counters *broker_counters(struct broker *broker, const char *profile)
 	return &named->counters;
 }
 
+/* A wildcard address, on either side, is everywhere. */
+static bool answers_at(const struct endpoint *endpoint, const struct address *address)
+{
+	const struct address *const own = endpoint_address(endpoint);
+
+	return address_port(own) == address_port(address) &&
+	       (address_is_wildcard(own) || address_is_wildcard(address) ||
+		address_same_ip(own, address));
+}
+
+static bool is_own_address(const void *ctx, const struct address *address)
+{
+	const struct broker *const broker = ctx;
+
+	for (size_t i = 0; i < broker->service.endpoint_count; i++)
+		if (answers_at(broker->service.endpoints[i], address))
+			return true;
+	/* None yet while the broker starts. */
+	if (!broker->sessions)
+		return false;
+	list_for_each(link, sessions_list(broker->sessions))
+		if (answers_at(CONTAINER_OF(link, struct session, link)->endpoint, address))
+			return true;
+	return false;
+}
+
 int broker_open_credential(const struct broker *broker, const struct config *config,
 			   struct credential **out, struct err *err)
 {
@@ -81,12 +107,25 @@ int broker_open_credential(const struct broker *broker, const struct config *con
 	const struct credential_options options = {
 		.type = config->source.type,
 		.file = config->source.file,
+		.gcloud = config->source.gcloud,
+		.metadata_host = config->source.metadata_host,
+		.adc_metadata = config->source.adc_metadata,
+		.subject_token_hosts = &config->source.subject_token_hosts,
+		.allow_http_loopback = config->endpoints.allow_http_loopback,
 		.env_credentials_file = environment->google_application_credentials,
 		.env_cloudsdk_config = environment->cloudsdk_config,
 		.env_home = environment->home,
+		.env_path = environment->path,
+		.env_executables = environment->google_external_account_allow_executables,
+		.environment = environment->all,
 		.universe_domain = config->endpoints.universe_domain,
 		.oauth2_endpoint = config->endpoints.oauth2,
+		.sts_endpoint = config->endpoints.sts,
+		.iamcredentials_endpoint = config->endpoints.iamcredentials,
+		.is_ours = is_own_address,
+		.is_ours_ctx = broker,
 		.client = broker->client,
+		.loop = broker->loop,
 		.timers = loop_timers(broker->loop),
 	};
 

@@ -35,7 +35,7 @@ struct broker_config {
 
 /* [source] */
 struct source_config {
-	char *type;	     /* "adc", "file" or "offline" */
+	char *type;	     /* "adc", "file", "gcloud", "metadata" or "offline" */
 	char *file;	     /* with "file", else NULL */
 	char *quota_project; /* NULL: none */
 	bool adc_metadata;

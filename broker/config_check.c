@@ -24,13 +24,14 @@ static int check_source(const struct config_reader *reader, const struct source_
 					 "goes with type = file only, here it is %s; change the "
 					 "type or remove the file",
 					 source->type);
-	if (source->gcloud)
+	if (source->gcloud && strcmp(source->type, "gcloud") != 0)
 		return config_refuse_key(reader, "source", "gcloud",
 					 "goes with type = gcloud only, here it is %s; remove it",
 					 source->type);
-	if (source->adc_metadata)
+	if (source->adc_metadata && strcmp(source->type, "adc") != 0)
 		return config_refuse_key(reader, "source", "adc_metadata",
-					 "not supported yet; must be no");
+					 "goes with type = adc only, here it is %s; remove it",
+					 source->type);
 	return 0;
 }
 
@@ -107,6 +108,26 @@ static int check_listen(const struct config_reader *reader, const struct config 
 	return 0;
 }
 
+/* What listens on port 0 is seen when the source is asked. */
+static int check_metadata_host(const struct config_reader *reader, const struct config *config)
+{
+	const struct source_config *const source = &config->source;
+	struct address asked[2];
+
+	if (strcmp(source->type, "metadata") != 0 && !source->adc_metadata)
+		return 0;
+	const size_t count = host_port_addresses(source->metadata_host, 80, asked);
+	for (size_t i = 0; i < config->profile_count; i++)
+		for (size_t k = 0; k < count; k++)
+			if (same_endpoint(&config->profiles[i].listen, &asked[k]))
+				return config_refuse_key(
+					reader, "source", "metadata_host",
+					"is the listen of [profile %s]; name the machine's own "
+					"metadata server",
+					config->profiles[i].name);
+	return 0;
+}
+
 static void shrink_margin(const struct config_reader *reader, struct profile_config *profile,
 			  const char *section)
 {
@@ -129,7 +150,7 @@ static void shrink_margin(const struct config_reader *reader, struct profile_con
 int config_check(const struct config_reader *reader, struct config *config)
 {
 	if (check_broker(reader, config) || check_source(reader, &config->source) ||
-	    check_endpoints(reader, &config->endpoints))
+	    check_endpoints(reader, &config->endpoints) || check_metadata_host(reader, config))
 		return -1;
 	for (size_t i = 0; i < config->profile_count; i++) {
 		struct profile_config *const profile = &config->profiles[i];

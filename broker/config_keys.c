@@ -61,7 +61,8 @@ static const struct config_key broker_keys[] = {
 
 #define OWNER struct source_config
 static const struct config_key source_keys[] = {
-	KEY(type, source, .fallback = "adc", .expect = "supported: adc, file, offline"),
+	KEY(type, source, .fallback = "adc",
+	    .expect = "supported: adc, file, gcloud, metadata, offline"),
 	KEY(file, path, .expect = EXPECT_PATH),
 	KEY(quota_project, project, .expect = EXPECT_PROJECT),
 	KEY(adc_metadata, yes_no, .fallback = "no", .expect = EXPECT_BOOL),

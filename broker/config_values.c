@@ -171,22 +171,12 @@ static int parse_audit_log(const struct config_key *key, const char *text, void 
 static int parse_source(const struct config_key *key, const char *text, void *field,
 			struct err *why)
 {
-	static const struct {
-		const char *name;
-		bool supported;
-	} types[] = {
-		{"adc", true},	   {"file", true},	{"offline", true},
-		{"gcloud", false}, {"metadata", false},
-	};
+	static const char *const types[] = {"adc", "file", "gcloud", "metadata", "offline"};
 
 	(void)key;
-	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
-		if (strcmp(types[i].name, text) != 0)
-			continue;
-		if (types[i].supported)
+	for (size_t i = 0; i < ARRAY_LEN(types); i++)
+		if (!strcmp(types[i], text))
 			return keep_string(text, field);
-		return err_set(why, ERR_UNSUPPORTED, "not supported yet");
-	}
 	return err_set(why, ERR_INVALID, "no type of a source");
 }
 

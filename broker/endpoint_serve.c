@@ -53,9 +53,19 @@ static void note_verdict(struct endpoint *endpoint, struct profile *profile,
 		trail_refusal(endpoint, profile, &refusal, peer);
 }
 
-/* Words a refusal that no mint stands behind, and logs why. */
+/* Why a request is refused that no mint stands behind. */
+struct cause {
+	enum log_level level;
+	const char *text;
+};
+
+static const struct cause no_trail = {LOG_LEVEL_ERROR,
+				      "audit_required is set and the trail cannot be written"};
+static const struct cause no_pin = {LOG_LEVEL_INFO, "the session has not been pinned in time"};
+static const struct cause closing = {LOG_LEVEL_INFO, "the endpoint is closing"};
+
 static void refuse(struct endpoint *endpoint, struct profile *profile, struct http_request *request,
-		   const char *route, enum log_level level, const char *why)
+		   const char *route, const struct cause *cause)
 {
 	char ref[TOKEN_REF_SIZE];
 	const struct recipe_token none = {
@@ -67,8 +77,9 @@ static void refuse(struct endpoint *endpoint, struct profile *profile, struct ht
 	const struct refusal refusal = {"token_unavailable", route, 503, ref};
 
 	random_hex(ref, sizeof(ref));
-	log_write(level, "refused: ref=%s profile=%s session=%s route=%s %s", ref,
-		  profile->settings->name, endpoint->session ? endpoint->session : "-", route, why);
+	log_write(cause->level, "refused: ref=%s profile=%s session=%s route=%s %s", ref,
+		  profile->settings->name, endpoint->session ? endpoint->session : "-", route,
+		  cause->text);
 	trail_refusal(endpoint, profile, &refusal, http_request_peer(request));
 	trail_count(endpoint, profile, route,
 		    profile->backend->give(profile->recipe, request, &none));
@@ -88,8 +99,7 @@ static void give(struct endpoint *endpoint, struct profile *profile, struct http
 	const struct address *const peer = http_request_peer(request);
 
 	if (token.token && trail_serve(endpoint, profile, peer, given)) {
-		refuse(endpoint, profile, request, "token", LOG_LEVEL_ERROR,
-		       "audit_required is set and the trail cannot be written");
+		refuse(endpoint, profile, request, "token", &no_trail);
 		return;
 	}
 	if (token.token) {
@@ -191,7 +201,7 @@ static void on_pin_late(struct timer *timer)
 	struct pending *const pending = CONTAINER_OF(timer, struct pending, timer);
 
 	refuse(pending->endpoint, pending->profile, pending->request, pending->verdict.route,
-	       LOG_LEVEL_INFO, "the session has not been pinned in time");
+	       &no_pin);
 	pending_free(pending);
 }
 
@@ -271,9 +281,19 @@ static void on_closing(void *ctx, struct http_request *request)
 	if (pending->verdict.response && !timer_is_set(&pending->timer))
 		answer(endpoint, pending->profile, request, &pending->verdict);
 	else
-		refuse(endpoint, pending->profile, request, pending->verdict.route, LOG_LEVEL_INFO,
-		       "the endpoint is closing");
+		refuse(endpoint, pending->profile, request, pending->verdict.route, &closing);
 	pending_free(pending);
+}
+
+/* A session's only peer is the one that it is pinned to. */
+static bool is_trusted(void *ctx, const struct address *peer)
+{
+	const struct endpoint *const endpoint = ctx;
+	const struct admission *const admission = &endpoint->admission;
+
+	return (admission->pin == PIN_NONE || admission->count) &&
+	       admission_judge(admission, &endpoint->profile->settings->allow_peers,
+			       endpoint->context.bridges, peer) == ADMISSION_YES;
 }
 
 static void on_limit(void *ctx, enum http_limit limit, const struct address *peer)
@@ -291,5 +311,6 @@ const struct http_handler endpoint_handler = {
 	.request = on_request,
 	.gone = on_gone,
 	.closing = on_closing,
+	.trusted = is_trusted,
 	.limit = on_limit,
 };

@@ -7,6 +7,7 @@
 #include "broker/base/log.h"
 #include "broker/base/random.h"
 #include "broker/base/secret.h"
+#include "broker/base/strv.h"
 #include "broker/credential/credential.h"
 #include "broker/google/iam_credentials.h"
 
@@ -31,7 +32,7 @@ struct mint {
 	struct token_key key; /* borrowed from the entry, which outlives its mint */
 	char ref[TOKEN_REF_SIZE];
 	int64_t began_ms;
-	struct credential *credential;
+	struct credential_route route;
 	struct credential_call *source_call;
 	struct iam_call *iam_call;
 	mint_done *done;
@@ -93,8 +94,7 @@ static void report_failure(const struct mint *mint, const struct failure *failur
 	log_warning("mint failed: ref=%s profile=%s account=%s step=%s http_status=%ld reason=%s "
 		    "permission=%s class=%s took_ms=%" PRId64 " hint=\"%s\"",
 		    mint->ref, mint->key.profile, mint->key.service_account,
-		    failure->step == FAILURE_STEP_SOURCE ? "source" : "generateAccessToken",
-		    failure->http_status, failure->reason,
+		    failure_step_name(failure->step), failure->http_status, failure->reason,
 		    failure->permission[0] ? failure->permission : "-",
 		    failure_class_name(failure->class), took_ms, failure->detail);
 	json_t *const event = audit_event(audit, "token.mint");
@@ -112,7 +112,7 @@ static void report_failure(const struct mint *mint, const struct failure *failur
 
 static void report_token(const struct mint *mint, const struct mint_result *result, int64_t took_ms)
 {
-	const bool offline = credential_is_offline(mint->credential);
+	const bool offline = credential_is_offline(mint->route.credential);
 	struct audit *const audit = mint->minter->options.audit;
 
 	log_info("minted: ref=%s profile=%s account=%s token=%s expires_in=%" PRId64
@@ -159,7 +159,7 @@ static void note_skew(struct mint *mint, int64_t skew_s)
 	const bool is_off = skew_s > SKEW_WARN_S || skew_s < -SKEW_WARN_S;
 
 	minter->skew_s = skew_s;
-	credential_set_skew(mint->credential, skew_s);
+	credential_set_skew(mint->route.credential, skew_s);
 	if (is_off && !was_off)
 		log_warning("clock: this host is %" PRId64
 			    " s %s Google's time; assertions are corrected, "
@@ -175,7 +175,7 @@ static void judge_refusal(struct mint *mint, struct failure *failure)
 {
 	struct minter *const minter = mint->minter;
 
-	credential_drop_token(mint->credential);
+	credential_drop_token(mint->route.credential);
 	if (++minter->refusals < 2)
 		return;
 	failure->class = FAILURE_PERMANENT;
@@ -214,7 +214,7 @@ static void on_source(void *ctx, struct secret *token, const struct failure *fai
 		finish(mint, NULL, failure);
 		return;
 	}
-	if (credential_is_offline(mint->credential)) {
+	if (credential_is_offline(mint->route.credential)) {
 		const struct mint_result result = {.token = token,
 						   .life_ms = mint->key.lifetime_s * 1000};
 		finish(mint, &result, NULL);
@@ -224,7 +224,7 @@ static void on_source(void *ctx, struct secret *token, const struct failure *fai
 		.endpoint = minter->options.endpoint,
 		.service_account = mint->key.service_account,
 		.scopes = mint->key.scopes,
-		.delegates = mint->key.delegates,
+		.delegates = mint->route.delegates,
 		.lifetime_s = mint->key.lifetime_s,
 		.quota_project = minter->options.quota_project,
 		.source_token = token,
@@ -248,10 +248,11 @@ static struct mint *start(void *ctx, const struct token_key *key, const char *re
 	mint->key = *key;
 	memcpy(mint->ref, ref, sizeof(mint->ref));
 	mint->began_ms = clock_boot_ms(minter->options.timers->clock);
-	mint->credential = minter->options.credential;
+	mint->route =
+		credential_route(minter->options.credential, key->service_account, key->delegates);
 	mint->done = done;
 	mint->done_ctx = done_ctx;
-	mint->source_call = credential_get_token(mint->credential, on_source, mint);
+	mint->source_call = credential_get_token(mint->route.credential, on_source, mint);
 	return mint;
 }
 

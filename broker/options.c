@@ -34,7 +34,7 @@ static const struct option_spec {
 	[OPTION_LISTEN] = {"--listen", "ADDR:PORT", "profile", "listen",
 			   .help = "its standing endpoint; default: sessions only"},
 	[OPTION_SOURCE] = {"--source", "TYPE[:FILE]", "source", "type",
-			   .help = "adc (default), file:FILE or offline"},
+			   .help = "adc (default), file:FILE, gcloud, metadata or offline"},
 	[OPTION_LIFETIME] = {"--lifetime", "D", "profile", "lifetime",
 			     .help = "of a minted token, 5m to 12h; default: 1h"},
 	[OPTION_CONTROL] = {"--control", "PATH", "broker", "control_socket", .is_path = true,
@@ -237,6 +237,10 @@ void environment_read(struct environment *out)
 {
 	*out = (struct environment){
 		.google_application_credentials = variable("GOOGLE_APPLICATION_CREDENTIALS"),
+		.google_external_account_allow_executables =
+			variable("GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES"),
+		.path = variable("PATH"),
+		.all = (const char *const *)environ,
 		.cloudsdk_config = variable("CLOUDSDK_CONFIG"),
 		.home = variable("HOME"),
 		.xdg_runtime_dir = variable("XDG_RUNTIME_DIR"),

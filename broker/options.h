@@ -65,6 +65,9 @@ void options_help(struct buf *out);
 /* Borrowed from the environment; NULL where unset or empty. */
 struct environment {
 	const char *google_application_credentials;
+	const char *google_external_account_allow_executables;
+	const char *path;
+	const char *const *all; /* NAME=value, ended by NULL */
 	const char *cloudsdk_config;
 	const char *home;
 	const char *xdg_runtime_dir;

@@ -18,6 +18,7 @@
 struct preflight_call {
 	struct broker *broker;
 	struct profile *profile;
+	char *first; /* who is next to the source needs the grant: a delegate, or the account */
 	struct token_entry *tokens;
 	struct credential_call *source_call;
 	struct iam_grant_call *grant_call;
@@ -33,6 +34,7 @@ static void release(struct preflight_call *call)
 	timer_stop(loop_timers(call->broker->loop), &call->now);
 	token_entry_unref(call->tokens);
 	profile_unref(call->profile);
+	free(call->first);
 	free(call);
 }
 
@@ -58,21 +60,13 @@ static void pass(struct preflight_call *call)
 	finish(call, &good);
 }
 
-/* Whoever is next to the source needs the grant: the first delegate, where there are any. */
-static const char *first_account(const struct profile *profile)
-{
-	const struct strv *const delegates = &profile->settings->delegates;
-
-	return delegates->count ? delegates->items[0] : profile->settings->service_account;
-}
-
 /* Only a definite no refuses: the first mint will tell. */
 static void pass_unasked(struct preflight_call *call, const struct failure *failure)
 {
 	log_warning("preflight: profile=%s account=%s could not be asked: http_status=%ld "
 		    "reason=%s hint=\"%s\"",
-		    call->profile->settings->name, first_account(call->profile),
-		    failure->http_status, failure->reason, failure->detail);
+		    call->profile->settings->name, call->first, failure->http_status,
+		    failure->reason, failure->detail);
 	pass(call);
 }
 
@@ -85,8 +79,8 @@ static void refuse(struct preflight_call *call, const struct failure *failure)
 
 	log_warning("preflight: profile=%s account=%s refused: http_status=%ld reason=%s "
 		    "hint=\"%s\"",
-		    call->profile->settings->name, first_account(call->profile),
-		    failure->http_status, failure->reason, failure->detail);
+		    call->profile->settings->name, call->first, failure->http_status,
+		    failure->reason, failure->detail);
 	finish(call, &verdict);
 }
 
@@ -128,7 +122,7 @@ static void on_source(void *ctx, struct secret *token, const struct failure *fai
 	}
 	const struct iam_grant_request request = {
 		.endpoint = broker->service.config->endpoints.iam,
-		.account = first_account(call->profile),
+		.account = call->first,
 		.quota_project = broker->service.config->source.quota_project,
 		.source_token = token,
 	};
@@ -162,6 +156,19 @@ static void on_now(struct timer *timer)
 		on_token(call, &answer);
 }
 
+static void ask_source(struct preflight_call *call)
+{
+	const struct profile_config *const settings = call->profile->settings;
+	const struct credential_route route = credential_route(call->broker->credential,
+							       settings->service_account,
+							       &settings->delegates);
+	const char *const first = route.delegates->count ? route.delegates->items[0] :
+							   settings->service_account;
+
+	call->first = xstrdup(first);
+	call->source_call = credential_get_token(route.credential, on_source, call);
+}
+
 struct preflight_call *preflight_start(struct broker *broker,
 				       const struct preflight_request *request,
 				       preflight_done *done, void *ctx)
@@ -182,6 +189,6 @@ struct preflight_call *preflight_start(struct broker *broker,
 	if (request->what == PREFLIGHT_MINT || credential_is_offline(broker->credential))
 		timer_set_after(timers, &call->now, 0, on_now);
 	else
-		call->source_call = credential_get_token(broker->credential, on_source, call);
+		ask_source(call);
 	return call;
 }

@@ -2,10 +2,10 @@
 #include "broker/process.h"
 
 #include "broker/base/alloc.h"
+#include "broker/base/confine.h"
 #include "broker/base/err.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <linux/close_range.h>
 #include <sys/prctl.h>
@@ -17,38 +17,11 @@
 /* Its listening socket and its lease. */
 #define SESSION_DESCRIPTORS 2
 
-/* LeakSanitizer attaches to its own process, which a process that is not dumpable forbids. */
-#if defined(__SANITIZE_ADDRESS__)
-#define DUMPABLE 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define DUMPABLE 1
-#endif
-#endif
-#ifndef DUMPABLE
-#define DUMPABLE 0
-#endif
-
-static void open_standard_descriptors(void)
-{
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd >= 0)
-		close(fd);
-}
-
 void process_harden(void)
 {
-	const struct rlimit none = {0, 0};
-
-	open_standard_descriptors();
-
+	confine_descriptors();
+	confine_memory();
 	(void)umask(0077);
-	(void)setrlimit(RLIMIT_CORE, &none);
-	(void)prctl(PR_SET_DUMPABLE, DUMPABLE, 0, 0, 0);
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }

@@ -253,7 +253,7 @@ int session_open(struct sessions *sessions, const struct session_wish *wish, str
 		 struct session_refusal *refusal)
 {
 	struct address address;
-	struct err err;
+	struct err err = {0};
 	int fd = -1;
 
 	if (choose_address(sessions, wish, &address, refusal) ||

@@ -3,6 +3,8 @@
 
 #include "broker/base/alloc.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 void strv_deinit(struct strv *list)
@@ -17,6 +19,26 @@ void strv_add(struct strv *list, const char *item, size_t len)
 {
 	list->items = xreallocarray(list->items, list->count + 1, sizeof(char *));
 	list->items[list->count++] = xstrndup(item, len);
+}
+
+void strv_addf(struct strv *list, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	strv_addv(list, fmt, ap);
+	va_end(ap);
+}
+
+void strv_addv(struct strv *list, const char *fmt, va_list ap)
+{
+	char *text = NULL;
+
+	const int len = vasprintf(&text, fmt, ap);
+	if (len < 0)
+		abort();
+	strv_add(list, text, (size_t)len);
+	free(text);
 }
 
 void strv_copy(struct strv *to, const struct strv *from)

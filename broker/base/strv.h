@@ -6,6 +6,7 @@
 
 #include "broker/base/compiler.h"
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -18,6 +19,8 @@ struct strv {
 
 void strv_deinit(struct strv *list);
 void strv_add(struct strv *list, const char *item, size_t len);
+void strv_addf(struct strv *list, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void strv_addv(struct strv *list, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
 /* A deep copy into a zeroed list. */
 void strv_copy(struct strv *to, const struct strv *from);
 bool strv_equal(const struct strv *a, const struct strv *b);

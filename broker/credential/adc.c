@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Application Default Credentials: where Google's tools look for a credential (AIP-4110), without the
- * metadata server at the end.
+ * Application Default Credentials: where Google's tools look for a credential (AIP-4110). The metadata
+ * server at the end counts only where the configuration says so.
  */
 #include "broker/credential/credential_impl.h"
 
@@ -47,6 +47,8 @@ int adc_open(const struct credential_options *options, struct credential **out, 
 		return err_prefix(err, "GOOGLE_APPLICATION_CREDENTIALS");
 	}
 	AUTO_FREE char *path = well_known_path(options);
+	if ((!path || is_missing(path)) && options->adc_metadata)
+		return metadata_open(options, out, err);
 	if (!path)
 		return err_set(
 			err, ERR_INVALID,

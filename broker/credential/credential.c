@@ -27,30 +27,26 @@ struct credential_call {
 
 struct kind {
 	const char *type;
-	/* NULL: known, but not supported yet */
 	int (*open)(const struct credential_options *options, struct credential **out,
 		    struct err *err);
 };
 
 static const struct kind kinds[] = {
 	{"adc", adc_open},	   {"file", credential_file_open_option},
-	{"offline", offline_open}, {"gcloud", NULL},
-	{"metadata", NULL},
+	{"gcloud", gcloud_open},   {"metadata", metadata_open},
+	{"offline", offline_open},
 };
 
 int credential_open(const struct credential_options *options, struct credential **out,
 		    struct err *err)
 {
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-		if (strcmp(kinds[i].type, options->type) != 0)
-			continue;
-		if (kinds[i].open)
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (!strcmp(kinds[i].type, options->type))
 			return kinds[i].open(options, out, err);
-		break;
-	}
-	return err_set(err, ERR_UNSUPPORTED,
-		       "source type %.40s is not supported: use adc, file or offline",
-		       options->type);
+	return err_set(
+		err, ERR_UNSUPPORTED,
+		"source type %.40s is not supported: use adc, file, gcloud, metadata or offline",
+		options->type);
 }
 
 void credential_init(struct credential *credential, const struct credential_ops *ops,
@@ -61,6 +57,9 @@ void credential_init(struct credential *credential, const struct credential_ops 
 		.client = options->client,
 		.timers = options->timers,
 	};
+	credential->settings = xasprintf("%s %s %s %s", options->universe_domain,
+					 options->oauth2_endpoint, options->sts_endpoint,
+					 options->iamcredentials_endpoint);
 	list_init(&credential->waiters);
 }
 
@@ -70,6 +69,7 @@ void credential_free(struct credential *credential)
 		return;
 	free(credential->principal);
 	free(credential->path);
+	free(credential->settings);
 	secret_unref(credential->content);
 	secret_unref(credential->token);
 	credential->ops->free(credential);
@@ -103,7 +103,7 @@ void credential_info(const struct credential *credential, struct credential_info
 
 bool credential_equal(const struct credential *a, const struct credential *b)
 {
-	if (a->ops != b->ops || !a->content != !b->content)
+	if (a->ops != b->ops || !a->content != !b->content || strcmp(a->settings, b->settings) != 0)
 		return false;
 	return !a->content || secret_equal(a->content, b->content);
 }
@@ -239,6 +239,18 @@ void credential_drop_token(struct credential *credential)
 {
 	secret_unref(credential->token);
 	credential->token = NULL;
+}
+
+struct credential_route credential_route(struct credential *credential, const char *account,
+					 const struct strv *delegates)
+{
+	const struct credential_route straight = {credential, delegates};
+	struct credential_route route;
+
+	/* Delegates begin at the source: with them the chain stays whole. */
+	if (delegates->count || !credential->ops->behind)
+		return straight;
+	return credential->ops->behind(credential, account, &route) ? route : straight;
 }
 
 void credential_set_skew(struct credential *credential, int64_t skew_s)

@@ -11,30 +11,49 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct address;
 struct clock;
 struct credential;
 struct credential_call;
 struct err;
 struct http_client;
+struct loop;
 struct secret;
+struct strv;
 struct timer_queue;
 
 struct credential_options {
-	const char *type; /* a name of the table: "adc", "file", "offline" */
-	const char *file; /* for "file" */
-	/* Of the environment, for "adc"; NULL where unset. */
+	const char *type;	   /* a name of the table: "adc", "file", "gcloud"… */
+	const char *file;	   /* for "file" */
+	const char *gcloud;	   /* the program, for "gcloud"; NULL: found in env_path */
+	const char *metadata_host; /* HOST or HOST:PORT, for "metadata" */
+	bool adc_metadata;	   /* "adc" ends at the metadata server */
+	/* Where a credential file may send for its subject token, besides loopback with the last one. */
+	const struct strv *subject_token_hosts;
+	bool allow_http_loopback;
+	/* Of the environment; NULL where unset. */
 	const char *env_credentials_file; /* GOOGLE_APPLICATION_CREDENTIALS */
 	const char *env_cloudsdk_config;  /* CLOUDSDK_CONFIG */
 	const char *env_home;		  /* HOME */
+	const char *env_path;		  /* PATH */
+	const char *env_executables;	  /* GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES */
+	const char *const *environment;	  /* all of it, for children; ended by NULL; kept */
 	const char *universe_domain;
-	const char *oauth2_endpoint; /* scheme, host and port */
+	/* Scheme, host and port. */
+	const char *oauth2_endpoint;
+	const char *sts_endpoint;
+	const char *iamcredentials_endpoint;
+	/* Whether one of our own endpoints is there: it is no metadata server to ask. May be NULL. */
+	bool (*is_ours)(const void *ctx, const struct address *address);
+	const void *is_ours_ctx;
 	struct http_client *client;
+	struct loop *loop;	    /* for children */
 	struct timer_queue *timers; /* and its clock */
 };
 
 /* What the status page may say of it. */
 struct credential_info {
-	const char *type;	       /* "authorized_user", "service_account", "offline" */
+	const char *type;	       /* "authorized_user", "gcloud", "offline"… */
 	const char *principal;	       /* e-mail address where the file says it, else "" */
 	const char *path;	       /* of the file, else "" */
 	int64_t token_expires_wall_ms; /* of the cached access token; 0: none is held */
@@ -54,7 +73,7 @@ void credential_free(struct credential *credential);
 
 void credential_info(const struct credential *credential, struct credential_info *info);
 
-/* True where both come from the same content: nothing kept about one is lost for the other. */
+/* True where both come from the same content and settings: what one holds is good for the other. */
 bool credential_equal(const struct credential *a, const struct credential *b);
 
 /* True while a call is under way. */
@@ -72,6 +91,20 @@ NODISCARD struct credential_call *credential_get_token(struct credential *creden
 						       credential_done *done, void *ctx);
 /* Ends it without the callback. NULL is fine. */
 void credential_call_cancel(struct credential_call *call);
+
+/* By which credential, and through which accounts, another one's tokens are minted. */
+struct credential_route {
+	struct credential *credential;
+	const struct strv *delegates;
+};
+
+/*
+ * The credential and the delegates as they are; or, where the credential impersonates just that account
+ * and no delegates are named, what is behind it with those of its file, so that one call does it. All
+ * borrowed, from the credential and the caller.
+ */
+struct credential_route credential_route(struct credential *credential, const char *account,
+					 const struct strv *delegates);
 
 /* A server refused the cached access token: the next call gets a new one. */
 void credential_drop_token(struct credential *credential);

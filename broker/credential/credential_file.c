@@ -6,11 +6,14 @@
 #include "broker/base/buf.h"
 #include "broker/base/err.h"
 #include "broker/base/file.h"
+#include "broker/base/json.h"
 #include "broker/base/log.h"
 #include "broker/base/secret.h"
 #include "broker/credential/google_url.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -19,30 +22,26 @@
 
 #define WRITE_ANEW \
 	"copy it again whole, or write it anew with: gcloud auth application-default login"
-#define SUPPORTED "supported are authorized_user and service_account"
+#define SUPPORTED                                                               \
+	"supported are authorized_user, service_account, external_account and " \
+	"impersonated_service_account"
+#define NESTABLE "supported there are authorized_user, service_account and external_account"
 
 struct file_type {
 	const char *name;
 	bool holds_secret;
-	/* NULL: known, but not supported yet */
+	bool nestable; /* may stand within another credential */
+	/* NULL: known, but not supported */
 	int (*open)(const struct credential_file *file, struct credential **out, struct err *err);
 };
 
 static const struct file_type types[] = {
-	{"authorized_user", true, authorized_user_new},
-	{"service_account", true, service_account_new},
-	{"external_account", false, NULL},
-	{"external_account_authorized_user", true, NULL},
-	{"gdch_service_account", true, NULL},
-	{"impersonated_service_account", true, NULL},
-};
-
-/* Fields that tell a client where to send secrets. */
-static const char *const url_fields[] = {
-	"token_uri",
-	"token_url",
-	"token_info_url",
-	"service_account_impersonation_url",
+	{"authorized_user", true, true, authorized_user_new},
+	{"service_account", true, true, service_account_new},
+	{"external_account", false, true, external_account_new},
+	{"impersonated_service_account", true, false, impersonated_new},
+	{"external_account_authorized_user", true, false, NULL},
+	{"gdch_service_account", true, false, NULL},
 };
 
 static const char *repair_of_unread(const char *path)
@@ -131,7 +130,7 @@ static int find_type(const struct credential_file *file, const struct file_type 
 			continue;
 		if (!types[i].open)
 			return err_set(err, ERR_UNSUPPORTED,
-				       "%s: field \"type\": %s is not supported yet: " SUPPORTED,
+				       "%s: field \"type\": %s is not supported: " SUPPORTED,
 				       file->path, name);
 		*out = &types[i];
 		return 0;
@@ -160,42 +159,62 @@ static int check_mode(const char *path, mode_t mode, bool holds_secret, struct e
 	return 0;
 }
 
-/* A file without the field is of Google's own universe, as every client library reads it. */
+/*
+ * A file without the field is of Google's own universe, as every client library reads it; what is within
+ * another credential, of that one's.
+ */
 static int check_universe(const struct credential_file *file, struct err *err)
 {
 	const char *const configured = file->options->universe_domain;
 	const json_t *const field = json_object_get(file->root, "universe_domain");
-	const char *const universe = field ? json_string_value(field) : "googleapis.com";
+	const char *const fallback = *file->prefix ? configured : "googleapis.com";
+	const char *const universe = field ? json_string_value(field) : fallback;
 	struct quoted quoted;
 
 	if (universe && !strcasecmp(universe, configured))
 		return 0;
-	return err_set(err, ERR_INVALID,
-		       "%s: field \"universe_domain\" is %s, not the configured %s: use a file of "
-		       "that universe, or set universe_domain under [endpoints]",
-		       file->path, quote_str(&quoted, universe), configured);
+	return credential_file_refuse(
+		file, err, "universe_domain",
+		"is %s, not the configured %s: use a file of that universe, or set "
+		"universe_domain under [endpoints]",
+		quote_str(&quoted, universe), configured);
 }
 
 static int check_urls(const struct credential_file *file, struct err *err)
 {
+	const struct credential_options *const options = file->options;
+	/* Fields that tell a client where to send secrets, and where they are sent instead. */
+	const struct {
+		const char *name;
+		const char *endpoint;
+	} fields[] = {
+		{"token_uri", options->oauth2_endpoint},
+		{"token_url", options->sts_endpoint},
+		{"token_info_url", options->sts_endpoint},
+		{"service_account_impersonation_url", options->iamcredentials_endpoint},
+	};
 	struct quoted quoted;
 
-	for (size_t i = 0; i < ARRAY_LEN(url_fields); i++) {
-		const json_t *const field = json_object_get(file->root, url_fields[i]);
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+		const json_t *const field = json_object_get(file->root, fields[i].name);
 		const char *const url = json_string_value(field);
 		if (!field)
 			continue;
-		if (url && google_url_is_trusted(url, file->options->universe_domain,
-						 file->options->oauth2_endpoint))
+		if (url && google_url_is_trusted(url, options->universe_domain, fields[i].endpoint))
 			continue;
-		return err_set(
-			err, ERR_INVALID,
-			"%s: field \"%s\" is %s, which is not https on a host of %s: get the "
-			"file again from where it was issued, and do not edit it",
-			file->path, url_fields[i], quote_str(&quoted, url),
-			file->options->universe_domain);
+		return credential_file_refuse(
+			file, err, fields[i].name,
+			"is %s, which is not https on a host of %s: get the file again from where "
+			"it was issued, and do not edit it",
+			quote_str(&quoted, url), options->universe_domain);
 	}
 	return 0;
+}
+
+static bool holds_secret(const struct file_type *type, const json_t *root)
+{
+	return type->holds_secret || json_object_get(root, "client_secret") ||
+	       json_object_get(json_object_get(root, "credential_source"), "headers");
 }
 
 int credential_file_open(const char *path, const struct credential_options *options,
@@ -203,14 +222,20 @@ int credential_file_open(const char *path, const struct credential_options *opti
 {
 	AUTO_BUF struct buf content;
 	json_auto_t *root = NULL;
-	const struct file_type *type;
+	const struct file_type *type = NULL;
 	struct stat st;
 
 	buf_init_sensitive(&content, MAX_FILE_BYTES);
 	if (read_content(path, &content, &st, err) || parse(path, &content, &root, err))
 		return -1;
-	const struct credential_file file = {.path = path, .root = root, .options = options};
-	if (find_type(&file, &type, err) || check_mode(path, st.st_mode, type->holds_secret, err) ||
+	const struct credential_file file = {
+		.path = path,
+		.prefix = "",
+		.root = root,
+		.options = options,
+	};
+	if (find_type(&file, &type, err) ||
+	    check_mode(path, st.st_mode, holds_secret(type, root), err) ||
 	    check_universe(&file, err) || check_urls(&file, err) || type->open(&file, out, err))
 		return -1;
 	(*out)->path = xstrdup(path);
@@ -227,15 +252,56 @@ int credential_file_open_option(const struct credential_options *options, struct
 	return credential_file_open(options->file, options, out, err);
 }
 
+int credential_file_open_nested(const struct credential_file *outer, const char *field,
+				struct credential **out, struct err *err)
+{
+	const json_t *const root = json_object_get(outer->root, field);
+	const char *const name = json_get_string(root, "type");
+	AUTO_FREE char *prefix = xasprintf("%s%s.", outer->prefix, field);
+	const struct credential_file file = {
+		.path = outer->path,
+		.prefix = prefix,
+		.root = root,
+		.options = outer->options,
+	};
+	struct quoted quoted;
+	size_t i = 0;
+
+	if (!json_is_object(root))
+		return credential_file_refuse(outer, err, field,
+					      "is missing or no object: " WRITE_ANEW);
+	while (i < ARRAY_LEN(types) && (!name || strcmp(types[i].name, name) != 0))
+		i++;
+	if (i == ARRAY_LEN(types) || !types[i].nestable)
+		return credential_file_refuse(&file, err, "type",
+					      "is %s, which cannot stand there: " NESTABLE,
+					      quote_str(&quoted, name));
+	if (check_universe(&file, err) || check_urls(&file, err))
+		return -1;
+	return types[i].open(&file, out, err);
+}
+
+int credential_file_refuse(const struct credential_file *file, struct err *err, const char *field,
+			   const char *fmt, ...)
+{
+	struct err how = {0};
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(how.text, sizeof(how.text), fmt, ap);
+	va_end(ap);
+	return err_set(err, ERR_INVALID, "%s: field \"%s%s\" %s", file->path, file->prefix, field,
+		       how.text);
+}
+
 int credential_file_string(const struct credential_file *file, const char *field,
 			   const char *repair, const char **out, struct err *err)
 {
 	const char *const value = json_string_value(json_object_get(file->root, field));
 
 	if (!value || !*value)
-		return err_set(err, ERR_INVALID,
-			       "%s: field \"%s\" is missing, empty or no string: %s", file->path,
-			       field, repair);
+		return credential_file_refuse(file, err, field,
+					      "is missing, empty or no string: %s", repair);
 	*out = value;
 	return 0;
 }

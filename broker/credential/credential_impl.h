@@ -7,6 +7,7 @@
 
 #include "broker/base/compiler.h"
 #include "broker/base/list.h"
+#include "broker/base/strv.h"
 #include "broker/credential/credential.h"
 
 #include <jansson.h>
@@ -21,6 +22,9 @@ struct credential_ops {
 	int (*make)(struct credential *credential, struct secret **out, struct failure *failure);
 	/* Asks for a token; ends, later, with one credential_publish(). */
 	void (*refresh)(struct credential *credential);
+	/* Whether it impersonates that account, and then what is behind it; may be NULL. */
+	bool (*behind)(struct credential *credential, const char *account,
+		       struct credential_route *route);
 	/* Ends a refresh under way without credential_publish(); frees all that is the kind's own. */
 	void (*free)(struct credential *credential);
 };
@@ -32,6 +36,7 @@ struct credential {
 	char *principal;	/* "" where the file does not say it */
 	char *path;		/* of the file, else "" */
 	struct secret *content; /* of the file; NULL without one */
+	char *settings;		/* what else it depends on */
 	int64_t skew_s;
 
 	struct secret *token; /* the cached one, or NULL */
@@ -66,6 +71,7 @@ void credential_publish(struct credential *credential,
 /* A credential file that was read, while a kind is made of it. */
 struct credential_file {
 	const char *path;
+	const char *prefix; /* of the field names in messages: "" or "source_credentials." */
 	const json_t *root; /* an object, of the right universe, without foreign URLs */
 	const struct credential_options *options;
 };
@@ -78,8 +84,20 @@ NODISCARD int credential_file_open_option(const struct credential_options *optio
 					  struct credential **out, struct err *err);
 NODISCARD int credential_file_open(const char *path, const struct credential_options *options,
 				   struct credential **out, struct err *err);
+NODISCARD int gcloud_open(const struct credential_options *options, struct credential **out,
+			  struct err *err);
+NODISCARD int metadata_open(const struct credential_options *options, struct credential **out,
+			    struct err *err);
 NODISCARD int offline_open(const struct credential_options *options, struct credential **out,
 			   struct err *err);
+
+/* The credential that is an object in another one's file. It does not know path and content. */
+NODISCARD int credential_file_open_nested(const struct credential_file *outer, const char *field,
+					  struct credential **out, struct err *err);
+
+/* The error that a field of the file is wrong; `fmt` says how, and what to do about it. Returns -1. */
+int credential_file_refuse(const struct credential_file *file, struct err *err, const char *field,
+			   const char *fmt, ...) PRINTF_LIKE(4, 5);
 
 /*
  * A string of the file, borrowed, that must be there and not empty. The error names file and field, and
@@ -92,3 +110,23 @@ NODISCARD int authorized_user_new(const struct credential_file *file, struct cre
 				  struct err *err);
 NODISCARD int service_account_new(const struct credential_file *file, struct credential **out,
 				  struct err *err);
+NODISCARD int external_account_new(const struct credential_file *file, struct credential **out,
+				   struct err *err);
+NODISCARD int impersonated_new(const struct credential_file *file, struct credential **out,
+			       struct err *err);
+
+/* The account that the file's service_account_impersonation_url names. The caller's string. */
+NODISCARD int impersonation_account(const struct credential_file *file, char **out,
+				    struct err *err);
+
+/* A credential of a service account that another credential may mint for. */
+struct impersonation {
+	const char *account;	  /* whose tokens are minted; an e-mail address */
+	struct strv *delegates;	  /* in between, e-mail addresses; taken, and zeroed */
+	int64_t lifetime_s;	  /* of its tokens */
+	struct credential *inner; /* taken */
+	bool external;		  /* part of an external_account file */
+};
+
+struct credential *impersonation_new(const struct impersonation *impersonation,
+				     const struct credential_options *options);

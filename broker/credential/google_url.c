@@ -2,6 +2,8 @@
 #include "broker/credential/google_url.h"
 
 #include "broker/base/parse.h"
+#include "broker/base/strv.h"
+#include "broker/net/address.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -83,4 +85,38 @@ bool google_url_is_trusted(const char *url, const char *universe_domain, const c
 	return host_is_below(origin.host, universe_domain) ||
 	       (!strcasecmp(universe_domain, "googleapis.com") &&
 		!strcasecmp(origin.host, "accounts.google.com"));
+}
+
+static bool is_loopback(const struct origin *origin)
+{
+	struct address address;
+	char literal[sizeof(origin->host)];
+	const size_t len = strlen(origin->host);
+
+	if (!strcasecmp(origin->host, "localhost"))
+		return true;
+	memcpy(literal, origin->host, len + 1);
+	if (literal[0] == '[' && literal[len - 1] == ']') {
+		literal[len - 1] = '\0';
+		return !address_parse_ip(&address, literal + 1) && address_is_loopback(&address);
+	}
+	return !address_parse_ip(&address, literal) && address_is_loopback(&address);
+}
+
+bool subject_url_is_allowed(const char *url, const struct strv *hosts, bool http_loopback)
+{
+	struct origin origin;
+
+	if (origin_read(url, &origin))
+		return false;
+	/* What is no printable ASCII has no place in a request line. */
+	for (const char *p = url; *p; p++)
+		if (*p <= ' ' || *p > '~')
+			return false;
+	if (!origin.tls)
+		return http_loopback && is_loopback(&origin);
+	for (size_t i = 0; hosts && i < hosts->count; i++)
+		if (!strcasecmp(hosts->items[i], origin.host))
+			return true;
+	return false;
 }

@@ -80,16 +80,14 @@ int service_account_new(const struct credential_file *file, struct credential **
 	    credential_file_string(file, "private_key", NEW_KEY, &pem, err))
 		return -1;
 	if (!text_is_email(email))
-		return err_set(err, ERR_INVALID,
-			       "%s: field \"client_email\" is no e-mail address: " NEW_KEY,
-			       file->path);
+		return credential_file_refuse(file, err, "client_email",
+					      "is no e-mail address: " NEW_KEY);
 	if (json_object_get(file->root, "private_key_id") &&
 	    credential_file_string(file, "private_key_id", NEW_KEY, &key_id, err))
 		return -1;
 	if (jwt_key_read(pem, &key, err)) {
 		const struct err why = *err;
-		return err_set(err, why.code, "%s: field \"private_key\" %s: " NEW_KEY, file->path,
-			       why.text);
+		return credential_file_refuse(file, err, "private_key", "%s: " NEW_KEY, why.text);
 	}
 	struct service_account *const self = xcalloc(1, sizeof(*self));
 	credential_init(&self->base, &service_account_ops, file->options);

@@ -8,6 +8,7 @@
 #include "broker/base/compiler.h"
 
 #include <jansson.h>
+#include <stdint.h>
 
 struct secret;
 
@@ -19,3 +20,9 @@ struct secret;
  * printable ASCII characters without blanks, quotes and backslashes.
  */
 NODISCARD struct secret *access_token_from_json(const json_t *value);
+
+/*
+ * An expires_in in seconds, at most a day; some servers send the number as a string. 0 where it is no
+ * positive number of seconds: then it is no life.
+ */
+int64_t access_token_life_s(const json_t *expires_in);

@@ -90,6 +90,84 @@ static const struct rule rules[] = {
 	{FAILURE_STEP_SOURCE, 0, 999, NULL, AGAIN, NULL,
 	 "the OAuth2 endpoint gave an answer that is not expected; it is tried again"},
 
+	/* The subject token's URL: whatever server that is. */
+	{FAILURE_STEP_SUBJECT, 401, 403, NULL, DENIED, NULL,
+	 "the server of the subject token refused the request: check credential_source.headers in "
+	 "the credential file"},
+	{FAILURE_STEP_SUBJECT, 404, 404, NULL, DENIED, NULL,
+	 "there is no subject token at that address: check credential_source.url in the credential "
+	 "file"},
+	{FAILURE_STEP_SUBJECT, 300, 399, NULL, AGAIN, NULL,
+	 "the server of the subject token answered with a redirect, which is never followed: check "
+	 "credential_source.url in the credential file"},
+	{FAILURE_STEP_SUBJECT, 0, 999, NULL, AGAIN, NULL,
+	 "the server of the subject token gave an answer that is not expected; it is tried again"},
+
+	/* Token exchange: RFC 8693 section 2.2.2 and Google's additions to it. */
+	{FAILURE_STEP_EXCHANGE, 400, 499, "invalid_grant", LOGIN_GONE, NULL,
+	 "the subject token is not accepted: it has expired, is older than an hour, or is of another "
+	 "issuer; renew it where credential_source says, it is read anew at each try"},
+	{FAILURE_STEP_EXCHANGE, 400, 499, "invalid_target", DENIED, NULL,
+	 "there is no such provider: check audience in the credential file (the project's number, "
+	 "pool and provider) and that pool and provider are enabled"},
+	{FAILURE_STEP_EXCHANGE, 400, 499, "unauthorized_client", DENIED, NULL,
+	 "the provider's attribute condition does not admit this subject token: check its "
+	 "attribute condition and mapping"},
+	{FAILURE_STEP_EXCHANGE, 400, 499, "invalid_client", DENIED, NULL,
+	 "client_id and client_secret of the credential file are not accepted: create them anew"},
+	{FAILURE_STEP_EXCHANGE, 400, 499, "invalid_scope", DENIED, NULL,
+	 "the token service does not give the scope cloud-platform: check the pool's policy"},
+	{FAILURE_STEP_EXCHANGE, 400, 499, "access_denied", DENIED, NULL,
+	 "a policy of the organisation refuses the exchange: ask its administrator"},
+	{FAILURE_STEP_EXCHANGE, 400, 499, "internal_failure", AGAIN, NULL,
+	 "the token service has a fault; it is tried again"},
+	{FAILURE_STEP_EXCHANGE, 400, 499, "server_error", AGAIN, NULL,
+	 "the token service has a fault; it is tried again"},
+	{FAILURE_STEP_EXCHANGE, 400, 499, "temporarily_unavailable", AGAIN, NULL,
+	 "the token service is overloaded; it is tried again"},
+	{FAILURE_STEP_EXCHANGE, 400, 401, NULL, DENIED, NULL,
+	 "the token service refused the exchange: check audience, subject_token_type and "
+	 "workforce_pool_user_project in the credential file"},
+	{FAILURE_STEP_EXCHANGE, 403, 403, NULL, DENIED, "serviceusage.services.use",
+	 "the exchange is not allowed: for a workforce pool the principal needs "
+	 "roles/serviceusage.serviceUsageConsumer on workforce_pool_user_project; a proxy on the way "
+	 "can answer so too"},
+	{FAILURE_STEP_EXCHANGE, 404, 404, NULL, DENIED, NULL,
+	 "there is no token service at that address: check sts under [endpoints]"},
+	{FAILURE_STEP_EXCHANGE, 429, 429, NULL, AGAIN, NULL,
+	 "the quota of the token service is used up; it is tried again"},
+	{FAILURE_STEP_EXCHANGE, 500, 599, NULL, AGAIN, NULL,
+	 "the token service has a fault; it is tried again"},
+	{FAILURE_STEP_EXCHANGE, 300, 399, NULL, AGAIN, NULL,
+	 "the token service answered with a redirect, which is never followed: check sts under "
+	 "[endpoints] and the proxy"},
+	{FAILURE_STEP_EXCHANGE, 0, 999, NULL, AGAIN, NULL,
+	 "the token service gave an answer that is not expected; it is tried again"},
+
+	/* The metadata server of the machine. */
+	{FAILURE_STEP_METADATA, 404, 404, NULL, DENIED, NULL,
+	 "the machine has no service account: give the VM one, or use another source"},
+	{FAILURE_STEP_METADATA, 400, 407, NULL, DENIED, NULL,
+	 "the metadata server refuses the request: check metadata_host under [source], and what may "
+	 "reach the metadata server"},
+	{FAILURE_STEP_METADATA, 300, 399, NULL, AGAIN, NULL,
+	 "the metadata server answered with a redirect, which is never followed: check metadata_host "
+	 "under [source]"},
+	{FAILURE_STEP_METADATA, 0, 999, NULL, AGAIN, NULL,
+	 "the metadata server has a fault; it is tried again"},
+
+	/* generateAccessToken for the source's own account; what is not here is as with the mint. */
+	{FAILURE_STEP_IMPERSONATE, 400, 400, NULL, DENIED, NULL,
+	 "Google does not accept what is asked for: check service_account_impersonation_url, "
+	 "delegates and service_account_impersonation.token_lifetime_seconds of the credential file"},
+	{FAILURE_STEP_IMPERSONATE, 403, 403, "IAM_PERMISSION_DENIED", DENIED, GET_ACCESS_TOKEN,
+	 "the credential file's principal may not use the account of "
+	 "service_account_impersonation_url: grant it roles/iam.workloadIdentityUser (a pool's) or "
+	 "roles/iam.serviceAccountTokenCreator on that account; it takes minutes to count"},
+	{FAILURE_STEP_IMPERSONATE, 404, 404, NULL, NO_ACCOUNT, NULL,
+	 "there is no account as service_account_impersonation_url of the credential file names it, "
+	 "or a delegate was deleted"},
+
 	/* generateAccessToken: ErrorInfo of AIP-193, reasons of google/api/error_reason.proto. */
 	{FAILURE_STEP_MINT, 400, 400, NULL, DENIED, NULL,
 	 "Google does not accept what is asked for: check scopes, delegates and lifetime of the "
@@ -172,6 +250,27 @@ const char *failure_public_text(enum failure_public public)
 	return "credential temporarily unavailable";
 }
 
+const char *failure_step_name(enum failure_step step)
+{
+	switch (step) {
+	case FAILURE_STEP_SOURCE:
+		return "source";
+	case FAILURE_STEP_MINT:
+		return "generateAccessToken";
+	case FAILURE_STEP_SUBJECT:
+		return "subject_token";
+	case FAILURE_STEP_EXCHANGE:
+		return "sts";
+	case FAILURE_STEP_IMPERSONATE:
+		return "impersonate";
+	case FAILURE_STEP_METADATA:
+		return "metadata";
+	case FAILURE_STEP_GCLOUD:
+		return "gcloud";
+	}
+	return "source";
+}
+
 const char *failure_class_name(enum failure_class class)
 {
 	return class == FAILURE_PERMANENT ? "permanent" : "transient";
@@ -214,16 +313,33 @@ static const char *oauth2_error(const json_t *body)
 	return error;
 }
 
+/* Two steps make the same call; the rules of the second follow those of the first. */
+static bool is_of_step(const struct rule *rule, enum failure_step step)
+{
+	return rule->step == step ||
+	       (step == FAILURE_STEP_IMPERSONATE && rule->step == FAILURE_STEP_MINT);
+}
+
 static const struct rule *find_rule(const struct failure *failure)
 {
 	const struct rule *rule = rules;
 
 	for (; rule < rules + ARRAY_LEN(rules) - 1; rule++)
-		if (rule->step == failure->step && failure->http_status >= rule->from &&
+		if (is_of_step(rule, failure->step) && failure->http_status >= rule->from &&
 		    failure->http_status <= rule->to &&
 		    (!rule->reason || !strcmp(rule->reason, failure->reason)))
 			break;
 	return rule;
+}
+
+static bool is_iam(enum failure_step step)
+{
+	return step == FAILURE_STEP_MINT || step == FAILURE_STEP_IMPERSONATE;
+}
+
+static bool is_oauth2(enum failure_step step)
+{
+	return step == FAILURE_STEP_SOURCE || step == FAILURE_STEP_EXCHANGE;
 }
 
 static void set_detail(struct failure *failure, const char *detail)
@@ -255,9 +371,10 @@ void failure_from_answer(struct failure *failure, enum failure_step step,
 						 answer->retry_after_s :
 						 MAX_RETRY_AFTER_S;
 	json_auto_t *body = json_read_object(answer->body, answer->body_len);
-	const json_t *const info = step == FAILURE_STEP_MINT ? error_info(body) : NULL;
-	const char *const reason = step == FAILURE_STEP_MINT ? json_get_string(info, "reason") :
-							       oauth2_error(body);
+	const json_t *const info = is_iam(step) ? error_info(body) : NULL;
+	const char *reason = json_get_string(info, "reason");
+	if (is_oauth2(step))
+		reason = oauth2_error(body);
 	copy_word(failure->reason, sizeof(failure->reason), reason, "_.-", "unknown");
 
 	const struct rule *const rule = find_rule(failure);

@@ -28,8 +28,13 @@ enum failure_public {
 
 /* At which step of a mint it happened. */
 enum failure_step {
-	FAILURE_STEP_SOURCE, /* getting the source's own access token */
-	FAILURE_STEP_MINT,   /* generateAccessToken */
+	FAILURE_STEP_SOURCE,	  /* the source's own access token, from the OAuth2 endpoint */
+	FAILURE_STEP_MINT,	  /* generateAccessToken for the profile's account */
+	FAILURE_STEP_SUBJECT,	  /* the subject token of an external account */
+	FAILURE_STEP_EXCHANGE,	  /* its exchange at the token service (STS) */
+	FAILURE_STEP_IMPERSONATE, /* generateAccessToken for the account that the source itself uses */
+	FAILURE_STEP_METADATA,	  /* the host's own metadata server */
+	FAILURE_STEP_GCLOUD,	  /* the host's gcloud */
 };
 
 struct failure {
@@ -46,12 +51,14 @@ struct failure {
 
 /* The words of the contract for a sandbox. */
 const char *failure_public_text(enum failure_public public);
+/* "source", "generateAccessToken" and so on: what the log calls it. */
+const char *failure_step_name(enum failure_step step);
 /* "transient" or "permanent". */
 const char *failure_class_name(enum failure_class class);
 
 /*
  * Fills failure from an answer that is not a usable success. `step` says whether the body of an error is
- * an OAuth2 envelope (source) or AIP-193 (mint).
+ * an OAuth2 envelope (source, exchange), AIP-193 (mint, impersonate) or nothing that is looked at.
  */
 void failure_from_answer(struct failure *failure, enum failure_step step,
 			 const struct http_answer *answer);

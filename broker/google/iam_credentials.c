@@ -19,6 +19,7 @@ struct iam_call {
 	struct http_call *http;
 	const struct clock *clock;
 	int64_t lifetime_ms;
+	enum failure_step step;
 	iam_done *done;
 	void *ctx;
 };
@@ -91,13 +92,13 @@ static int read_token(const struct iam_call *call, const struct http_answer *ans
 		      struct iam_token *token, struct failure *failure)
 {
 	if (answer->failure != HTTP_FAILURE_NONE || answer->status != 200) {
-		failure_from_answer(failure, FAILURE_STEP_MINT, answer);
+		failure_from_answer(failure, call->step, answer);
 		return -1;
 	}
 	const char *const wrong = read_body(call, answer, token);
 	if (!wrong)
 		return 0;
-	failure_set(failure, FAILURE_STEP_MINT, FAILURE_TRANSIENT, "bad_answer",
+	failure_set(failure, call->step, FAILURE_TRANSIENT, "bad_answer",
 		    "the answer to generateAccessToken %s", wrong);
 	failure->http_status = answer->status;
 	return -1;
@@ -136,6 +137,7 @@ struct iam_call *iam_generate_access_token(struct http_client *client, const str
 	call->done = done;
 	call->ctx = ctx;
 	call->lifetime_ms = request->lifetime_s * 1000;
+	call->step = request->of_source ? FAILURE_STEP_IMPERSONATE : FAILURE_STEP_MINT;
 	AUTO_FREE char *url = xasprintf("%s/v1/projects/-/serviceAccounts/%s:generateAccessToken",
 					request->endpoint, request->service_account);
 	AUTO_SECRET struct secret *body = secret_new(json, strlen(json));

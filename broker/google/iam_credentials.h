@@ -7,6 +7,7 @@
 #include "broker/base/compiler.h"
 #include "broker/google/failure.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct clock;
@@ -23,6 +24,7 @@ struct iam_token_request {
 	int64_t lifetime_s;
 	const char *quota_project; /* NULL: none */
 	const struct secret *source_token;
+	bool of_source; /* a token of the source's own: a failure is one of that step */
 };
 
 struct iam_token {

@@ -5,9 +5,9 @@
 #include "broker/base/buf.h"
 #include "broker/base/clock.h"
 #include "broker/base/json.h"
-#include "broker/base/parse.h"
 #include "broker/base/secret.h"
 #include "broker/google/access_token.h"
+#include "broker/google/form.h"
 #include "broker/net/http_client.h"
 
 #include <string.h>
@@ -16,8 +16,6 @@
 /* Three fields of a credential file of 64 KiB at most, each byte of which may take three. */
 #define MAX_BODY_BYTES ((size_t)256 << 10)
 #define MAX_REFRESH_TOKEN_BYTES 8192
-/* Google's tokens live an hour; whatever an answer says, none is kept longer than a day. */
-#define MAX_LIFE_S 86400
 
 struct oauth2_call {
 	struct http_call *http;
@@ -33,50 +31,16 @@ static void call_free(struct oauth2_call *call)
 	free(call);
 }
 
-/* application/x-www-form-urlencoded; a blank as %20, which every decoder of it takes. */
-static void add_field(struct buf *out, const char *name, const char *value)
-{
-	static const char hex[] = "0123456789ABCDEF";
-	static const char plain[] = "-._~";
-
-	if (out->len)
-		buf_add(out, "&");
-	buf_add(out, name);
-	buf_add(out, "=");
-	for (; *value; value++) {
-		const char one[] = {*value, '\0'};
-		const unsigned char byte = (unsigned char)*value;
-		const char escape[] = {'%', hex[byte >> 4], hex[byte & 15]};
-		if (text_is_of(one, plain))
-			buf_add_bytes(out, one, 1);
-		else
-			buf_add_bytes(out, escape, sizeof(escape));
-	}
-}
-
 static struct secret *refresh_body(const struct oauth2_refresh *refresh)
 {
 	AUTO_BUF struct buf body;
 
 	buf_init_sensitive(&body, MAX_BODY_BYTES);
-	add_field(&body, "grant_type", "refresh_token");
-	add_field(&body, "client_id", refresh->client_id);
-	add_field(&body, "client_secret", secret_bytes(refresh->client_secret));
-	add_field(&body, "refresh_token", secret_bytes(refresh->refresh_token));
+	form_add(&body, "grant_type", "refresh_token");
+	form_add(&body, "client_id", refresh->client_id);
+	form_add(&body, "client_secret", secret_bytes(refresh->client_secret));
+	form_add(&body, "refresh_token", secret_bytes(refresh->refresh_token));
 	return secret_take_buf(&body);
-}
-
-/* Some servers send the number as a string. What is no number of seconds is no life. */
-static int64_t read_life_s(const json_t *value)
-{
-	uint64_t seconds;
-
-	if (json_is_integer(value) && json_integer_value(value) > 0)
-		seconds = (uint64_t)json_integer_value(value);
-	else if (!json_is_string(value) ||
-		 parse_uint(json_string_value(value), 0, UINT64_MAX, &seconds))
-		return 0;
-	return seconds < MAX_LIFE_S ? (int64_t)seconds : MAX_LIFE_S;
 }
 
 static struct secret *read_rotated(const struct oauth2_call *call, const json_t *answer)
@@ -108,7 +72,7 @@ static int read_token(const struct oauth2_call *call, const struct http_answer *
 		return -1;
 	}
 	token->refresh_token = read_rotated(call, body);
-	token->life_s = read_life_s(json_object_get(body, "expires_in"));
+	token->life_s = access_token_life_s(json_object_get(body, "expires_in"));
 	if (answer->date_s >= 0)
 		token->skew_s = clock_wall_ms(call->clock) / 1000 - answer->date_s;
 	return 0;

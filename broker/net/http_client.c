@@ -32,7 +32,9 @@ struct http_call {
 	struct curl_slist *headers;
 	struct secret *body;
 	struct buf answer;
+	char *answer_field; /* the header that is wanted, or NULL */
 	bool too_large;
+	http_client_line *line;
 	char error[CURL_ERROR_SIZE];
 	http_client_done *done;
 	void *ctx;
@@ -55,6 +57,7 @@ static void call_free(struct http_call *call)
 	}
 	headers_free(call->headers);
 	secret_unref(call->body);
+	free(call->answer_field);
 	buf_deinit(&call->answer);
 	free(call);
 }
@@ -92,6 +95,17 @@ static enum http_failure failure_of(const struct http_call *call, CURLcode code)
 	}
 }
 
+/* The value of a header that is there once; NULL otherwise. Borrowed. */
+static const char *only_header(const struct http_call *call, const char *name)
+{
+	struct curl_header *header;
+
+	if (!name || curl_easy_header(call->easy, name, 0, CURLH_HEADER, -1, &header) ||
+	    header->amount != 1)
+		return NULL;
+	return header->value;
+}
+
 static void report(struct http_call *call, CURLcode code)
 {
 	struct http_answer answer = {
@@ -118,7 +132,46 @@ static void report(struct http_call *call, CURLcode code)
 		answer.retry_after_s = retry_after_s;
 	if (!curl_easy_header(call->easy, "Date", 0, CURLH_HEADER, -1, &date))
 		answer.date_s = curl_getdate(date->value, NULL);
+	answer.field = only_header(call, call->answer_field);
 	call->done(call->ctx, &answer);
+}
+
+static bool is_streamed(const struct http_call *call)
+{
+	long status = 0;
+
+	(void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
+	return call->line && status >= 200 && status < 300;
+}
+
+/* Takes the first whole line out of what has come. False where there is none. */
+static bool take_line(struct http_call *call, struct buf *line)
+{
+	struct buf *const answer = &call->answer;
+	const char *const end = answer->len > 0 ? memchr(answer->data, '\n', answer->len) : NULL;
+
+	if (!end || !is_streamed(call))
+		return false;
+	const size_t len = (size_t)(end - answer->data);
+	buf_init_sensitive(line, len + 1);
+	buf_add_bytes(line, answer->data, len);
+	answer->len -= len + 1;
+	memmove(answer->data, end + 1, answer->len + 1);
+	return true;
+}
+
+/* A line's receiver may start and cancel calls, so the walk begins again after each. */
+static bool report_line(struct http_client *client)
+{
+	list_for_each(link, &client->calls) {
+		struct http_call *const call = CONTAINER_OF(link, struct http_call, link);
+		AUTO_BUF struct buf line = {0};
+		if (!take_line(call, &line))
+			continue;
+		call->line(call->ctx, line.data ? line.data : "", line.len);
+		return true;
+	}
+	return false;
 }
 
 /* Ended transfers are freed only after their callback, which may start and cancel others. */
@@ -127,6 +180,9 @@ static void on_finish(void *ctx)
 	struct http_client *const client = ctx;
 	CURLMsg *message;
 	int left;
+
+	while (report_line(client))
+		continue;
 
 	while ((message = curl_multi_info_read(client->multi, &left))) {
 		struct http_call *call = NULL;
@@ -292,6 +348,11 @@ static void set_headers(struct http_call *call, const struct http_client_request
 		buf_addf(&line, "x-goog-user-project: %s", request->quota_project);
 		add_header(call, line.data);
 	}
+	for (size_t i = 0; i < request->field_count; i++) {
+		buf_reset(&line);
+		buf_addf(&line, "%s: %s", request->fields[i].name, request->fields[i].value);
+		add_header(call, line.data);
+	}
 	add_header(call, "Accept: application/json");
 	add_header(call, "Expect:"); /* no 100-continue round trip */
 	(void)curl_easy_setopt(call->easy, CURLOPT_HTTPHEADER, call->headers);
@@ -334,6 +395,14 @@ static void set_ca(CURL *easy, const struct http_client *client)
 	}
 }
 
+/* As libcurl counts: 0 is never. */
+static long timeout_ms(const struct http_client_request *request)
+{
+	if (request->timeout_ms == HTTP_CLIENT_NO_TIMEOUT)
+		return 0;
+	return request->timeout_ms ? (long)request->timeout_ms : HTTP_CLIENT_CALL_TIMEOUT_MS;
+}
+
 /* CURLOPT_OPENSOCKETFUNCTION: libcurl's own sockets would survive an exec. */
 static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
 {
@@ -348,6 +417,7 @@ static void set_transport(struct http_call *call, const struct http_client_reque
 	CURL *const easy = call->easy;
 	const bool proxied = client->proxy && is_https(request->url) && !is_local(request->url);
 
+	(void)curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, request->unix_socket);
 	(void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	(void)curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
 	/* "" keeps libcurl from reading the environment by rules of its own. */
@@ -365,11 +435,8 @@ static void set_transport(struct http_call *call, const struct http_client_reque
 	(void)curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	(void)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
 			       (long)HTTP_CLIENT_CONNECT_TIMEOUT_MS);
-	(void)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS,
-			       request->timeout_ms ? (long)request->timeout_ms :
-						     (long)HTTP_CLIENT_CALL_TIMEOUT_MS);
-	(void)curl_easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE,
-			       (curl_off_t)HTTP_CLIENT_MAX_ANSWER_BYTES);
+	(void)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, timeout_ms(request));
+	(void)curl_easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)call->answer.max_bytes);
 	set_ca(easy, client);
 }
 
@@ -386,7 +453,9 @@ struct http_call *http_client_start(struct http_client *client,
 	call->easy = easy;
 	call->done = done;
 	call->ctx = ctx;
-	buf_init_sensitive(&call->answer, HTTP_CLIENT_MAX_ANSWER_BYTES);
+	call->line = request->line;
+	buf_init_sensitive(&call->answer, request->max_answer_bytes ? request->max_answer_bytes :
+								      HTTP_CLIENT_MAX_ANSWER_BYTES);
 	(void)curl_easy_setopt(easy, CURLOPT_URL, request->url);
 	if (request->body) {
 		call->body = secret_ref(request->body);
@@ -400,6 +469,12 @@ struct http_call *http_client_start(struct http_client *client,
 	(void)curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->error);
 	(void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
 	(void)curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
+	if (request->user) {
+		(void)curl_easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
+		(void)curl_easy_setopt(easy, CURLOPT_USERNAME, request->user);
+		(void)curl_easy_setopt(easy, CURLOPT_PASSWORD, secret_bytes(request->password));
+	}
+	call->answer_field = request->answer_field ? xstrdup(request->answer_field) : NULL;
 	set_transport(call, request);
 	set_headers(call, request);
 	list_append(&client->calls, &call->link);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTPS calls to a cloud: libcurl's multi interface on the loop. One connection a host is kept and
- * shared; no redirect is followed; nothing is ever retried here.
+ * HTTP calls, to a cloud or over a Unix socket: libcurl's multi interface on the loop. One connection a
+ * host is kept and shared; no redirect is followed; nothing is ever retried here.
  */
 #pragma once
 
@@ -20,6 +20,8 @@ struct secret;
 #define HTTP_CLIENT_MAX_ANSWER_BYTES ((size_t)256 << 10)
 #define HTTP_CLIENT_CONNECT_TIMEOUT_MS 10000
 #define HTTP_CLIENT_CALL_TIMEOUT_MS 30000
+/* For calls whose answer goes on for as long as both sides like. */
+#define HTTP_CLIENT_NO_TIMEOUT (-1)
 
 struct http_client_options {
 	const char *ca_file;  /* NULL: the system's bundle */
@@ -41,14 +43,39 @@ enum http_failure {
 	HTTP_FAILURE_OTHER,
 };
 
+/* A header that a request brings. */
+struct http_field {
+	const char *name;
+	const char *value; /* may be a secret */
+};
+
+/*
+ * A whole line of an answer that is still coming, without its newline. Borrowed; called from the loop,
+ * not from within libcurl: the call may be cancelled in it.
+ */
+typedef void http_client_line(void *ctx, const char *line, size_t len);
+
 struct http_client_request {
-	const char *method; /* "GET" or "POST" */
+	const char *method; /* "GET", "POST", "PATCH" or "DELETE" */
 	const char *url;
 	const char *content_type;    /* of the body; NULL without one */
 	struct secret *body;	     /* NULL: none. Referenced until the call ends. */
 	const struct secret *bearer; /* Authorization: Bearer; NULL: none */
-	const char *quota_project;   /* x-goog-user-project; NULL: none */
-	int64_t timeout_ms;	     /* 0: HTTP_CLIENT_CALL_TIMEOUT_MS */
+	const char *user;	     /* with password: Authorization: Basic; NULL: none */
+	const struct secret *password;
+	const char *quota_project; /* x-goog-user-project; NULL: none */
+	/* More headers; the caller has checked that each is one. */
+	const struct http_field *fields;
+	size_t field_count;
+	const char *answer_field; /* the header of the answer that is wanted; NULL: none */
+	int64_t timeout_ms;	  /* 0: HTTP_CLIENT_CALL_TIMEOUT_MS */
+	const char *unix_socket;  /* the path to connect to instead of the URL's host; NULL: none */
+	size_t max_answer_bytes;  /* 0: HTTP_CLIENT_MAX_ANSWER_BYTES */
+	/*
+	 * NULL, or who takes the lines of a 2xx answer as they come: they are not part of its body, and
+	 * max_answer_bytes is the longest of them.
+	 */
+	http_client_line *line;
 };
 
 /* Borrowed for the time of the callback; the body is cleared after it. */
@@ -61,6 +88,7 @@ struct http_answer {
 	const char *content_type; /* "" where there is none */
 	int64_t date_s;		  /* Date in seconds since 1970; -1 where there is none */
 	int64_t retry_after_s;	  /* -1 where there is none */
+	const char *field; /* the value of answer_field; NULL where there is none, or several */
 };
 
 typedef void http_client_done(void *ctx, const struct http_answer *answer);

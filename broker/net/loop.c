@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 #include <time.h>
@@ -27,6 +28,7 @@ struct loop_source {
 		loop_io_fn *io;
 		loop_defer_fn *defer;
 		loop_signal_fn *signal;
+		loop_child_fn *child;
 	} fn;
 	void *ctx;
 };
@@ -114,6 +116,13 @@ void loop_exit(struct loop *loop, int code)
 	(void)sd_event_exit(loop->event, code);
 }
 
+int loop_turn(struct loop *loop, struct err *err)
+{
+	const int r = sd_event_run(loop->event, UINT64_MAX);
+
+	return r < 0 ? err_set_errno(err, -r, "event loop") : 0;
+}
+
 static int on_io(sd_event_source *event_source, int fd, uint32_t events, void *ctx)
 {
 	const struct loop_source *const source = ctx;
@@ -138,6 +147,15 @@ static int on_signal(sd_event_source *event_source, const struct signalfd_siginf
 
 	(void)event_source;
 	source->fn.signal(source->ctx, (int)info->ssi_signo);
+	return 0;
+}
+
+static int on_child(sd_event_source *event_source, const siginfo_t *info, void *ctx)
+{
+	const struct loop_source *const source = ctx;
+
+	(void)event_source;
+	source->fn.child(source->ctx, info);
 	return 0;
 }
 
@@ -182,14 +200,33 @@ struct loop_source *loop_add_defer(struct loop *loop, int64_t priority, loop_def
 	return source;
 }
 
-struct loop_source *loop_add_signal(struct loop *loop, int signo, loop_signal_fn *fn, void *ctx)
+static void block(int signo)
 {
-	struct loop_source *const source = xcalloc(1, sizeof(*source));
 	sigset_t set;
 
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, signo);
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+struct loop_source *loop_add_child(struct loop *loop, pid_t pid, loop_child_fn *fn, void *ctx)
+{
+	struct loop_source *const source = xcalloc(1, sizeof(*source));
+
+	block(SIGCHLD);
+	source->fn.child = fn;
+	source->ctx = ctx;
+	return finish(source,
+		      sd_event_add_child(loop->event, &source->source, pid, WEXITED, on_child,
+					 source),
+		      LOOP_PRIORITY_NORMAL);
+}
+
+struct loop_source *loop_add_signal(struct loop *loop, int signo, loop_signal_fn *fn, void *ctx)
+{
+	struct loop_source *const source = xcalloc(1, sizeof(*source));
+
+	block(signo);
 	source->fn.signal = fn;
 	source->ctx = ctx;
 	return finish(source,

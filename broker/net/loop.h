@@ -8,8 +8,10 @@
 #include "broker/base/compiler.h"
 #include "broker/base/timer.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct err;
 struct loop;
@@ -27,6 +29,7 @@ enum loop_priority {
 typedef void loop_io_fn(void *ctx, int fd, uint32_t events);
 typedef void loop_signal_fn(void *ctx, int signo);
 typedef void loop_defer_fn(void *ctx);
+typedef void loop_child_fn(void *ctx, const siginfo_t *info);
 
 NODISCARD int loop_new(struct loop **out, struct err *err);
 /* NULL is fine. Every source must have been freed. */
@@ -38,6 +41,11 @@ struct timer_queue *loop_timers(struct loop *loop);
 /* Turns until loop_exit(); returns the code given there, or -1. */
 NODISCARD int loop_run(struct loop *loop, struct err *err);
 void loop_exit(struct loop *loop, int code);
+/*
+ * One turn: waits until something is ready and serves it. For a program that is a sequence of waits; not
+ * from inside a callback.
+ */
+NODISCARD int loop_turn(struct loop *loop, struct err *err);
 
 /*
  * Watches a descriptor for epoll events (EPOLLHUP and EPOLLERR always). Level-triggered. The descriptor
@@ -51,6 +59,13 @@ NODISCARD struct loop_source *loop_add_defer(struct loop *loop, int64_t priority
 /* Blocks the signal and delivers it from the loop. NULL with errno set where the kernel refuses. */
 NODISCARD struct loop_source *loop_add_signal(struct loop *loop, int signo, loop_signal_fn *fn,
 					      void *ctx);
+
+/*
+ * Calls fn once when the child process has ended; it is reaped after that. By a pidfd where the kernel
+ * has one; SIGCHLD is blocked from here on. NULL with errno set where the kernel refuses.
+ */
+NODISCARD struct loop_source *loop_add_child(struct loop *loop, pid_t pid, loop_child_fn *fn,
+					     void *ctx);
 
 void loop_io_set_events(struct loop_source *source, uint32_t events);
 /* An io source that is off sees nothing, not even a hang-up. */

@@ -6,6 +6,7 @@
 #include "broker/net/address.h"
 
 #include <string.h>
+#include <strings.h>
 
 static const char https[] = "https://";
 static const char http[] = "http://";
@@ -47,6 +48,28 @@ bool text_is_host_port(const char *text)
 		return false;
 	}
 	return !*end || (*end == ':' && !parse_uint(end + 1, 1, UINT16_MAX, &port));
+}
+
+size_t host_port_addresses(const char *text, uint16_t port, struct address out[static 2])
+{
+	static const char *const loopbacks[] = {"127.0.0.1", "::1"};
+	const char *end = NULL;
+	uint64_t written = port;
+	size_t count = 0;
+	AUTO_FREE char *host = copy_host(text, &end);
+
+	if (!host || (*end == ':' && parse_uint(end + 1, 1, UINT16_MAX, &written)))
+		return 0;
+	if (!strcasecmp(host, "localhost")) {
+		while (count < ARRAY_LEN(loopbacks) &&
+		       !address_parse_ip(&out[count], loopbacks[count]))
+			count++;
+	} else if (!address_parse_ip(&out[0], host)) {
+		count = 1;
+	}
+	for (size_t i = 0; i < count; i++)
+		address_set_port(&out[i], (uint16_t)written);
+	return count;
 }
 
 /* What may not stand in an origin, or NULL. */

@@ -5,8 +5,11 @@
 #pragma once
 
 #include "broker/base/compiler.h"
+#include "broker/net/address.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /*
  * Checks that a URL is an origin and nothing more; one slash at the end is tolerated. *out is the
@@ -17,6 +20,12 @@ NODISCARD int origin_parse(const char *url, char **out, const char **reason);
 
 /* HOST or HOST:PORT: a name, an IPv4 address, or an IPv6 address in brackets; the port from 1. */
 bool text_is_host_port(const char *text);
+
+/*
+ * The addresses that such a text names without a resolver: one of a literal, two of localhost, none of
+ * another name. `port` counts where the text has none. Returns how many.
+ */
+size_t host_port_addresses(const char *text, uint16_t port, struct address out[static 2]);
 
 /* Of a parsed origin. */
 bool origin_is_plain(const char *origin);

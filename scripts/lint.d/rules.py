@@ -60,6 +60,8 @@ LIBRARIES = [
     (re.compile(r"systemd/"), re.compile(r"broker/net/[^/]+$"), "broker/net/", 2),
     (re.compile(r"openssl/"), re.compile(r"broker/(google/jwt|base/secret)\.c$"),
      "broker/google/jwt.c and broker/base/secret.c", 2),
+    (re.compile(r"yaml\.h$"), re.compile(r"sandbox/kubeconfig_yaml\.c$"),
+     "sandbox/kubeconfig_yaml.c", 1),
 ]
 
 VAGUE = re.compile(r"(?:.*_)?(?:utils?|misc|common|helpers?)$")

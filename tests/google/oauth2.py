@@ -16,28 +16,30 @@ _NO_STORE = [("Cache-Control", "no-cache, no-store, max-age=0, must-revalidate")
              ("Pragma", "no-cache"), ("Expires", "Mon, 01 Jan 1990 00:00:00 GMT")]
 
 
-def _refuse(error: str, description: str, **more: object) -> Refusal:
+def refuse(error: str, description: str, **more: object) -> Refusal:
+    """An error of RFC 6749 5.2."""
     note = f"{error}: {description}"
     return Refusal(oauth_error(error, description, note=note, **more))  # type: ignore[arg-type]
 
 
-def _form(request: Request) -> dict[str, str]:
+def read_form(request: Request) -> dict[str, str]:
     """Form content type, no parameter twice (RFC 6749 3.2)."""
     if request.media_type != "application/x-www-form-urlencoded":
-        raise _refuse("invalid_request", f"Content-Type is {request.media_type!r}, not a form")
+        raise refuse("invalid_request", f"Content-Type is {request.media_type!r}, not a form")
     try:
         pairs = request.form()
     except ValueError:
-        raise _refuse("invalid_request", "Malformed form") from None
+        raise refuse("invalid_request", "Malformed form") from None
     form = dict(pairs)
     if len(form) != len(pairs):
-        raise _refuse("invalid_request", "OAuth 2 parameters can only have a single value")
+        raise refuse("invalid_request", "OAuth 2 parameters can only have a single value")
     return form
 
 
-def _need(form: dict[str, str], name: str) -> str:
+def need(form: dict[str, str], name: str) -> str:
+    """A field that must be there, and not empty."""
     if not form.get(name):
-        raise _refuse("invalid_request", f"Missing required parameter: {name}")
+        raise refuse("invalid_request", f"Missing required parameter: {name}")
     return form[name]
 
 
@@ -47,24 +49,24 @@ def _same(one: str, other: str) -> bool:
 
 def _refresh(state: State, form: dict[str, str]) -> tuple[str, tuple[str, ...]]:
     """RFC 6749 6: the client's own refresh token, scopes no wider than granted."""
-    client_id = _need(form, "client_id")
+    client_id = need(form, "client_id")
     known = state.clients.get(client_id)
     if known is None:
-        raise _refuse("invalid_client", "The OAuth client was not found.")
-    if not _same(_need(form, "client_secret"), known):
-        raise _refuse("invalid_client", "Unauthorized")
-    login = state.logins.get(_need(form, "refresh_token"))
+        raise refuse("invalid_client", "The OAuth client was not found.")
+    if not _same(need(form, "client_secret"), known):
+        raise refuse("invalid_client", "Unauthorized")
+    login = state.logins.get(need(form, "refresh_token"))
     if login is None or login.client_id != client_id:
-        raise _refuse("invalid_grant", "Token has been expired or revoked.")
+        raise refuse("invalid_grant", "Token has been expired or revoked.")
     asked = tuple(form.get("scope", "").split())
     if not set(asked) <= set(login.scopes):
-        raise _refuse("invalid_scope", "Some requested scopes were invalid.")
+        raise refuse("invalid_scope", "Some requested scopes were invalid.")
     return login.principal, asked or login.scopes
 
 
 def _assertion(state: State, form: dict[str, str]) -> tuple[str, tuple[str, ...]]:
     """RFC 7523 3, as Google's server-to-server page narrows it: RS256, one hour, a scope."""
-    assertion = _need(form, "assertion")
+    assertion = need(form, "assertion")
     try:
         claims = jwt.verify(assertion, state.keys_of, need_kid=False)
         jwt.check_times(claims, state.now_s())
@@ -76,17 +78,17 @@ def _assertion(state: State, form: dict[str, str]) -> tuple[str, tuple[str, ...]
         else:
             text = ("Invalid JWT: Token must be a short-lived token (60 minutes) and in a "
                     f"reasonable timeframe. ({err})")
-        raise _refuse("invalid_grant", text) from None
+        raise refuse("invalid_grant", text) from None
     audience = claims.get("aud")
     if not isinstance(audience, str) or audience not in state.token_audiences:
-        raise _refuse("invalid_grant", "Invalid JWT: Failed audience check.")
+        raise refuse("invalid_grant", "Invalid JWT: Failed audience check.")
     if claims.get("sub", claims["iss"]) != claims["iss"]:
-        raise _refuse("unauthorized_client", "Client is unauthorized to retrieve access tokens "
+        raise refuse("unauthorized_client", "Client is unauthorized to retrieve access tokens "
                       "using this method, or client not authorized for any of the scopes "
                       "requested.")
     scope = claims.get("scope")
     if not isinstance(scope, str) or not scope.split():
-        raise _refuse("invalid_scope", "Invalid OAuth scope or ID token audience provided.")
+        raise refuse("invalid_scope", "Invalid OAuth scope or ID token audience provided.")
     return claims["iss"], tuple(scope.split())
 
 
@@ -99,15 +101,15 @@ def note_assertion(state: State, request: Request) -> None:
 
 def token(state: State, request: Request, step: Step) -> Answer:
     """POST /token."""
-    form = _form(request)
-    grant_type = _need(form, "grant_type")
+    form = read_form(request)
+    grant_type = need(form, "grant_type")
     with state.lock:
         if grant_type == "refresh_token":
             principal, scopes = _refresh(state, form)
         elif grant_type == JWT_BEARER:
             principal, scopes = _assertion(state, form)
         else:
-            raise _refuse("unsupported_grant_type", f"Invalid grant_type: {grant_type}")
+            raise refuse("unsupported_grant_type", f"Invalid grant_type: {grant_type}")
         request.principal = principal
         life_s = state.source_life_s if step.life_s is None else step.life_s
         issued = state.issue(principal, scopes, life_s, minted=False, length=step.token_bytes)

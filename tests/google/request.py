@@ -14,6 +14,13 @@ _IAM = re.compile(r"/v1/projects/([^/]+)/serviceAccounts/([^/:]+)"
                   r":(generateAccessToken|testIamPermissions)")
 _MODEL = re.compile(r"/(?:v1|v1beta1)/projects/([^/]+)/locations/([a-z0-9-]+)"
                     r"/publishers/(google|anthropic)/models/([^/:]+):([A-Za-z]+)")
+_METADATA = "/computeMetadata/v1/"
+_GETS = {
+    "/subject-token": "subjectToken",
+    f"{_METADATA}universe/universe-domain": "metadataUniverse",
+    f"{_METADATA}instance/service-accounts/default/email": "metadataEmail",
+    f"{_METADATA}instance/service-accounts/default/token": "metadataToken",
+}
 _VERBS = {
     "google": ("generateContent", "streamGenerateContent", "countTokens"),
     "anthropic": ("rawPredict", "streamRawPredict"),
@@ -35,10 +42,14 @@ class Request:
 
     def __post_init__(self) -> None:
         path = self.path
+        if self.method == "GET":
+            self.kind = _GETS.get(path, "other")
         if self.method != "POST":
             return
         if path == "/token":
             self.kind = "token"
+        elif path == "/v1/token":
+            self.kind = "sts"
         elif match := _IAM.fullmatch(path):
             self.kind = match[3]
             self.parts = (unquote(match[1]), unquote(match[2]))

@@ -11,6 +11,7 @@ from typing import Any
 
 KINDS = frozenset({
     "token", "generateAccessToken", "testIamPermissions",
+    "sts", "subjectToken", "metadataToken", "metadataEmail", "metadataUniverse",
     "generateContent", "streamGenerateContent", "countTokens",
     "rawPredict", "streamRawPredict", "other",
 })

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from . import iam, oauth2, vertex
+from . import iam, metadata, oauth2, sts, vertex
 from .envelope import (JSON_TYPE, OAUTH_BY_STATUS, OAUTH_JSON_TYPE, REASONS, Answer, Refusal,
                        api_error, html_page, oauth_error)
 from .jwt import looks_like_jwt
@@ -17,6 +17,11 @@ from .state import State
 
 HANDLERS: dict[str, Callable[[State, Request, Step], Answer]] = {
     "token": oauth2.token,
+    "sts": sts.exchange,
+    "subjectToken": sts.subject_token,
+    "metadataToken": metadata.metadata,
+    "metadataEmail": metadata.metadata,
+    "metadataUniverse": metadata.metadata,
     "generateAccessToken": iam.generate_access_token,
     "testIamPermissions": iam.test_iam_permissions,
     "generateContent": vertex.generate_content,
@@ -36,9 +41,13 @@ def note_secrets(state: State, request: Request) -> None:
         oauth2.note_assertion(state, request)
 
 
+# whose errors are those of RFC 6749 5.2
+OAUTH_KINDS = frozenset({"token", "sts"})
+
+
 def _error(request: Request, step: Step) -> Answer:
-    """The scripted envelope: OAuth2's at the token endpoint, AIP-193's elsewhere."""
-    if request.kind == "token" and step.reason is None:
+    """The scripted envelope: OAuth2's at the token endpoints, AIP-193's elsewhere."""
+    if request.kind in OAUTH_KINDS and step.reason is None:
         error = step.oauth_error or OAUTH_BY_STATUS.get(step.status or 400, "internal_failure")
         return oauth_error(error, step.description or step.message, status=step.status,
                            subtype=step.error_subtype)
@@ -63,7 +72,7 @@ def _plain(state: State, request: Request, step: Step) -> Answer:
     if step.html is not None and step.html is not False:
         return html_page(step.status or 502, step.html if isinstance(step.html, str) else "")
     if step.body is not None:
-        kind = OAUTH_JSON_TYPE if request.kind == "token" else JSON_TYPE
+        kind = OAUTH_JSON_TYPE if request.kind in OAUTH_KINDS else JSON_TYPE
         return Answer(step.status or 200, _literal(step.body), kind)
     if (step.status or 200) >= 400 or step.reason or step.oauth_error or step.error_subtype:
         if step.error_subtype and not step.oauth_error:

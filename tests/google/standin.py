@@ -13,6 +13,7 @@ from typing import Any
 from . import admin, credentials
 from .ca import make_authority
 from .envelope import GET_ACCESS_TOKEN
+from .federation import WORKFORCE, WORKLOAD, external_account_info, impersonated_info
 from .record import Call, Recorder
 from .script import Script, Step
 from .server import Server
@@ -21,13 +22,16 @@ from .state import CLOUD_PLATFORM, LOGIN_SCOPES, AccessToken, Account, State
 PROJECT = "my-project"
 ACCOUNT = "agent@my-project.iam.gserviceaccount.com"
 SOURCE_ACCOUNT = "bastion@my-project.iam.gserviceaccount.com"
+VM_ACCOUNT = "vm@my-project.iam.gserviceaccount.com"
 USER = "operator@example.com"
+SUBJECT = "bastion"
 
 
 class Standin:
     """One Google, as a context manager.
 
-    At the start `USER` (by the ADC) and `SOURCE_ACCOUNT` (by its key) may mint for `ACCOUNT`,
+    At the start `USER` (by the ADC), `SOURCE_ACCOUNT` (by its key), `VM_ACCOUNT` (by the metadata
+    server of the machine, which is here too) and `SUBJECT` of both pools may mint for `ACCOUNT`,
     which may call the models of `PROJECT`.
     """
 
@@ -52,10 +56,14 @@ class Standin:
         self._key_infos: dict[str, dict[str, Any]] = {}
         self.add_account(account, projects=(project,))
         self.add_account(SOURCE_ACCOUNT)
+        self.add_account(VM_ACCOUNT)
+        self.state.vm.account = VM_ACCOUNT
         self._login = self.new_login()
-        for caller in (USER, SOURCE_ACCOUNT):
+        for caller in (USER, SOURCE_ACCOUNT, VM_ACCOUNT, self.principal(WORKLOAD),
+                       self.principal(WORKFORCE)):
             self.grant(caller, account)
             self.allow_quota_project(caller, project)
+        self.state.federation.projects.add((self.principal(WORKFORCE), project))
 
     # life
 
@@ -199,6 +207,54 @@ class Standin:
         """Write a key file, mode 0600 (sa.json of the directory by default)."""
         return credentials.write_credential(Path(path or self.directory / "sa.json"),
                                             self.service_account_key(email, fresh=fresh, **extra))
+
+    # federation, and the machine
+
+    def principal(self, audience: str = WORKLOAD, subject: str = SUBJECT) -> str:
+        """How grants and calls name a subject of a pool."""
+        return self.state.federation.providers[audience].principal(subject)
+
+    def new_subject_token(self, audience: str = WORKLOAD, *, subject: str = SUBJECT,
+                          life_s: float = 3600) -> str:
+        """A token of the issuer that a provider trusts; what the URL gives from now on."""
+        with self.state.lock:
+            made = self.state.federation.new_subject_token(audience, subject,
+                                                           self.state.now_s() + life_s)
+            self.state.subject_token = made
+            return made
+
+    @property
+    def subject_token_url(self) -> str:
+        """Where the newest subject token can be had."""
+        return f"{self.url}/subject-token"
+
+    @property
+    def metadata_host(self) -> str:
+        """The metadata server of the machine."""
+        return f"127.0.0.1:{self.http_port}"
+
+    def write_external_account(self, path: Path | str | None = None, *,
+                               audience: str = WORKLOAD, source: dict[str, Any] | None = None,
+                               impersonate: str | None = None, **extra: Any) -> Path:
+        """Write an external_account file (external.json of the directory by default).
+
+        Without a `source` it names subject-token of the directory, which gets a new token.
+        """
+        if source is None:
+            token_file = self.directory / "subject-token"
+            token_file.write_text(self.new_subject_token(audience) + "\n")
+            source = {"file": str(token_file)}
+        return credentials.write_credential(
+            Path(path or self.directory / "external.json"),
+            external_account_info(audience, source, impersonate, **extra))
+
+    def write_impersonated(self, path: Path | str | None = None, *, account: str | None = None,
+                           source: dict[str, Any] | None = None,
+                           delegates: tuple[str, ...] = ()) -> Path:
+        """Write an impersonated_service_account file, of the first login unless a source is given."""
+        return credentials.write_credential(
+            Path(path or self.directory / "impersonated.json"),
+            impersonated_info(account or SOURCE_ACCOUNT, source or self.adc(), delegates))
 
     def issue_source_token(self, principal: str = USER, *,
                            scopes: tuple[str, ...] = (CLOUD_PLATFORM,),

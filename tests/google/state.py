@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from . import credentials, jwt
 from .envelope import GET_ACCESS_TOKEN
+from .federation import Federation
 
 CLOUD_PLATFORM = "https://www.googleapis.com/auth/cloud-platform"
 IAM_SCOPE = "https://www.googleapis.com/auth/iam"
@@ -58,6 +59,16 @@ class AccessToken:
     minted: bool  # by generateAccessToken
 
 
+@dataclass
+class Machine:
+    """The VM that the bastion is."""
+
+    account: str | None = None
+    scopes: tuple[str, ...] = (CLOUD_PLATFORM,)
+    universe: str | None = "googleapis.com"  # None: a server that does not know it
+    token: AccessToken | None = None
+
+
 def _digits(n: int) -> str:
     return "1" + "".join(secrets.choice("0123456789") for _ in range(n - 1))
 
@@ -79,6 +90,10 @@ class State:
         self.grants: dict[tuple[str, str], set[str]] = {}  # (caller, target): permissions
         self.quota_projects: set[tuple[str, str]] = set()  # (caller, project)
         self.tokens: dict[str, AccessToken] = {}
+        self.federation = Federation()
+        self.vm = Machine()
+        self.subject_token = ""  # what the subject token's URL gives
+        self.subject_headers: dict[str, str] = {}  # what it wants to be sent
         self.assertions: list[str] = []
         self._seen: Counter[str] = Counter()
         self._known: set[str] = set()
@@ -175,4 +190,6 @@ class State:
     def secrets(self) -> set[str]:
         """Every string that must not appear in anybody's log."""
         with self.lock:
-            return self._known | set(self.tokens) | set(self.assertions)
+            clients = {p.client[1] for p in self.federation.providers.values() if p.client}
+            return (self._known | set(self.tokens) | set(self.assertions)
+                    | self.federation.issued | set(self.subject_headers.values()) | clients)

@@ -289,6 +289,7 @@ def test_without_a_runtime_directory_a_user_must_name_a_path(directory: Path) ->
     assert done.returncode == 2 and "--control" in done.stderr
 
 
+@pytest.mark.real_time
 def test_readiness_ends_with_the_drain(broker: Broker, google: Standin) -> None:
     google.hold(MINT)
     with broker.client() as client, broker.control_client() as control:

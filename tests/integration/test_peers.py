@@ -81,20 +81,3 @@ def test_behind_a_wildcard_the_host_is_the_address_that_was_spoken_to(start: Sta
     assert broker.get("/", host=f"{address}:{port}").status == 200
     assert broker.get("/", host="127.0.0.77").status == 403
     assert broker.get("/", host="0.0.0.0").status == 403
-
-
-def test_profiles_never_cross(start: Starter, google: object) -> None:
-    """identity-metadata-server 2.2.0: another identity's token; hush-house#46: its project."""
-    broker = start(profiles={
-        "one": {"service_account": "one@p-one.iam.gserviceaccount.com", "project": "p-one"},
-        "two": {"service_account": "two@p-two.iam.gserviceaccount.com", "project": "p-two"}})
-    tokens = {name: broker.token(name).token for name in ("one", "two")}
-    assert tokens["one"] != tokens["two"]
-    for name in ("one", "two"):
-        account = f"{name}@p-{name}.iam.gserviceaccount.com"
-        assert broker.token(name).token == tokens[name]
-        assert broker.get("/computeMetadata/v1/project/project-id", name).text == f"p-{name}"
-        accounts = "/computeMetadata/v1/instance/service-accounts"
-        assert broker.get(f"{accounts}/default/email", name).text == account
-        other = "two" if name == "one" else "one"
-        assert broker.get(f"{accounts}/{account}/token", other).status == 404

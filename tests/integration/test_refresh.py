@@ -15,6 +15,8 @@ from .broker import Broker
 from .deadline import FACTOR, allowed, eventually
 from .http1 import TOKEN, Reply, request
 
+pytestmark = pytest.mark.real_time
+
 MINT = "generateAccessToken"
 
 # With the default refresh_margin of 300 s: above 600 s fresh, down to 300 s due, below that stale;

@@ -187,6 +187,7 @@ def test_tokens_of_the_offline_source_end_with_it(start: Starter, google: Standi
     assert broker.token().token.startswith("offline.")
 
 
+@pytest.mark.real_time
 def test_a_reload_while_a_mint_is_under_way(broker: Broker, google: Standin) -> None:
     google.hold(MINT)
     with broker.client() as client:
@@ -199,6 +200,7 @@ def test_a_reload_while_a_mint_is_under_way(broker: Broker, google: Standin) -> 
     assert broker.token().expires_in <= 1800
 
 
+@pytest.mark.real_time
 def test_a_profile_that_goes_while_a_mint_is_under_way(start: Starter, google: Standin) -> None:
     broker = start(google, profiles={"one": {}, "two": {}})
     google.hold(MINT)
@@ -251,6 +253,7 @@ def test_a_changed_control_socket_is_said_to_need_a_restart(broker: Broker) -> N
     assert not (broker.directory / "other.sock").exists()
 
 
+@pytest.mark.real_time
 def test_requests_flow_through_a_hundred_reloads(broker: Broker, google: Standin) -> None:
     """On kept connections and on new ones, tokens and others; not one is lost."""
     token = broker.token().token

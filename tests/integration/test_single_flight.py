@@ -18,6 +18,7 @@ from .crowd import Crowd
 from .deadline import FACTOR
 from .http1 import TOKEN, request
 
+pytestmark = pytest.mark.real_time
 MINT = "generateAccessToken"
 OPEN = {"endpoint_rate": 0, "endpoint_connections": 1200}
 MANY = 1000

@@ -24,6 +24,8 @@ from .http1 import TOKEN, Client, Reply, parse, request
 from .latency import assert_quick
 from .test_routes_on_the_wire import assert_common
 
+pytestmark = pytest.mark.real_time
+
 WHOLE = request(TOKEN, headers=[("User-Agent", "slow")])
 REQUEST_S = 5.0
 LATE_S = 0.8 * FACTOR  # deadlines are kept to a quarter of a second

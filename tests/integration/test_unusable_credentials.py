@@ -55,6 +55,7 @@ def elliptic_key() -> str:
         serialization.NoEncryption()).decode()
 
 
+SUPPORTED = "external_account and impersonated_service_account"
 FOREIGN = ["https://198.51.100.254/token", "http://oauth2.googleapis.com/token",
            "https://oauth2.googleapis.com.evil.example/token", "https://evilgoogleapis.com/token",
            "https://oauth2.googleapis.com@evil.example/token",
@@ -66,11 +67,12 @@ FILES: dict[str, tuple[Make, list[str]]] = {
     "client of a web app": (client_file("web"), ["web", "OAuth client", LOGIN]),
     "no type": (login_but(type=None), ["type"]),
     "type of digits": (login_but(type=1), ["type"]),
-    **{kind: (of_type(kind), ["type", kind, "authorized_user and service_account"]) for kind in (
-        "external_account", "external_account_authorized_user", "impersonated_service_account",
-        "gdch_service_account")},
-    "unknown type": (of_type("x\n\x1b[2J"),
-                     ["type", "\\x1b", "authorized_user and service_account"]),
+    **{kind: (of_type(kind), ["type", kind, "not supported", SUPPORTED]) for kind in (
+        "external_account_authorized_user", "gdch_service_account")},
+    "unknown type": (of_type("x\n\x1b[2J"), ["type", "\\x1b", SUPPORTED]),
+    "external_account without fields": (of_type("external_account"), ["audience", "gcloud iam"]),
+    "impersonated without fields": (of_type("impersonated_service_account"),
+                                    ["service_account_impersonation_url", LOGIN]),
     "other universe": (login_but(universe_domain="s3nsapis.fr"),
                        ["universe_domain", "s3nsapis.fr", "googleapis.com"]),
     "other universe of a key": (

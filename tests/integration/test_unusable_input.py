@@ -14,7 +14,7 @@ import pytest
 from tests.google.standin import ACCOUNT, PROJECT
 
 from . import configuration
-from .broker import as_a_user, run
+from .broker import Broker, as_a_user, run
 
 GOOD: dict[str, dict[str, Any]] = {
     "broker": {"control_socket": "{dir}/control.sock", "audit_log": "{dir}/audit.jsonl"},
@@ -126,8 +126,13 @@ SETTINGS: dict[str, tuple[Mapping[str, Mapping[str, Any]], list[str]]] = {
     "no connections": (broker(endpoint_connections="0"), ["endpoint_connections", "1 to 2048"]),
     "too many connections": (broker(endpoint_connections="2049"), ["endpoint_connections"]),
     "rate of words": (broker(endpoint_rate="fast"), ["endpoint_rate"]),
-    "unknown source": ({"source": {"type": "aws"}}, ["type", "aws", "adc, file, offline"]),
-    "source of later": ({"source": {"type": "gcloud"}}, ["type", "gcloud", "adc, file, offline"]),
+    "unknown source": ({"source": {"type": "aws"}}, ["type", "aws", "gcloud, metadata, offline"]),
+    "gcloud beside another type": ({"source": {"gcloud": "/usr/bin/gcloud"}},
+                                   ["gcloud", "type = gcloud"]),
+    "metadata server of our own": ({"source": {"metadata_host": "127.0.0.1:8174",
+                                               "type": "metadata"},
+                                    "profile vertex": {"listen": "127.0.0.1:8174"}},
+                                   ["metadata_host", "vertex"]),
     "file without one": ({"source": {"type": "file"}}, ["type", "file"]),
     "file beside another type": ({"source": {"file": "/etc/postern/source.json"}}, ["file"]),
     "plain http": ({"endpoints": {"iamcredentials": "http://198.51.100.254"}},
@@ -236,9 +241,10 @@ def test_a_port_in_use_is_named(directory: Path) -> None:
     assert listen in line and "in use" in line and "vertex" in line
 
 
-def test_an_address_that_is_not_the_hosts_is_named(directory: Path) -> None:
-    line = refusal(directory, changed(directory, profile(listen="198.51.100.254:8174")))
-    assert "198.51.100.254:8174" in line and "no such address" in line and "vertex" in line
+def test_an_address_that_the_host_has_not_yet_is_named_and_waited_for(directory: Path) -> None:
+    """A bridge may be made after the broker starts."""
+    with Broker(directory, profiles={"vertex": {"listen": "198.51.100.254:0"}}) as running:
+        assert "profile vertex: this host has no address 198.51.100.254 yet" in running.log
 
 
 def test_an_audit_trail_that_cannot_be_written_is_named(directory: Path) -> None:

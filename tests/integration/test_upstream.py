@@ -8,6 +8,8 @@ import socket
 import threading
 from collections.abc import Iterator
 
+import pytest
+
 from tests.google.ca import make_authority
 from tests.google.script import Step
 from tests.google.standin import Standin
@@ -17,6 +19,8 @@ from .conftest import Starter
 from .http1 import TOKEN, request
 from .latency import assert_quick
 from .test_mint_failures import TEMPORARY, assert_reported, explanation
+
+pytestmark = pytest.mark.real_time
 
 MINT = "generateAccessToken"
 OPEN = {"endpoint_rate": 0}

@@ -53,10 +53,12 @@ def test_nothing_is_found_where_nothing_is(tmp_path: Path) -> None:
 
 def test_a_secret_of_this_run_would_be_found(artifacts: Path) -> None:
     planted = artifacts / "planted"
-    for secret in sorted(leaks.known)[::50]:
-        planted.write_text(f"info: {secret}\n")
-        assert leaks.find(artifacts, {secret}) != []
+    some = sorted(leaks.known)[::50]
+    planted.write_text("".join(f"info: {secret}\n" for secret in some))
+    found = leaks.find(artifacts, leaks.known)
     planted.unlink()
+    assert len({line for line in found if line.startswith(f"{planted}: ")}) >= len(
+        {secret[:8] for secret in some})
 
 
 def test_no_secret_is_in_what_the_suite_wrote(artifacts: Path, said: list[str]) -> None:

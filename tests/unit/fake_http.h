@@ -28,6 +28,9 @@ struct http_call {
 	char *body;
 	char *bearer;
 	char *quota_project;
+	char *basic;  /* "user:password"; NULL: none */
+	char *fields; /* "Name: value" lines */
+	char *answer_field;
 	http_client_done *done;
 	void *ctx;
 };
@@ -58,9 +61,20 @@ struct http_call *http_client_start(struct http_client *client,
 		.body = request->body ? xstrdup(secret_bytes(request->body)) : NULL,
 		.bearer = request->bearer ? xstrdup(secret_bytes(request->bearer)) : NULL,
 		.quota_project = fake_http_copy(request->quota_project),
+		.basic = request->user ? xasprintf("%s:%s", request->user,
+						   secret_bytes(request->password)) :
+					 NULL,
+		.fields = xstrdup(""),
+		.answer_field = fake_http_copy(request->answer_field),
 		.done = done,
 		.ctx = ctx,
 	};
+	for (size_t i = 0; i < request->field_count; i++) {
+		char *const longer = xasprintf("%s%s: %s\n", call->fields, request->fields[i].name,
+					       request->fields[i].value);
+		free(call->fields);
+		call->fields = longer;
+	}
 	fake_http.open[fake_http.count++] = call;
 	fake_http.started++;
 	return call;
@@ -79,6 +93,9 @@ static void fake_http_end(struct http_call *call)
 		free(call->body);
 		free(call->bearer);
 		free(call->quota_project);
+		free(call->basic);
+		free(call->fields);
+		free(call->answer_field);
 		free(call);
 		return;
 	}
@@ -108,6 +125,21 @@ static inline void fake_http_reply(const struct http_answer *answer)
 
 	fake_http_end(fake_http.open[0]);
 	done(ctx, answer);
+}
+
+/* The same with the header that the request wants to see. */
+static inline void fake_http_answer_with(long status, const char *body, const char *field)
+{
+	fake_http_reply(&(struct http_answer){
+		.failure_text = "",
+		.status = status,
+		.body = body,
+		.body_len = strlen(body),
+		.content_type = "application/text",
+		.date_s = -1,
+		.retry_after_s = -1,
+		.field = field,
+	});
 }
 
 /* An answer to it; date_s -1: without a Date. */

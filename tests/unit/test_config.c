@@ -429,15 +429,14 @@ static const struct {
 	{"broker", "endpoint_rate", "fast", "from 0 to 1000000"},
 	{"broker", "endpoint_connections", "2049", "from 1 to 2048"},
 	{"broker", "endpoint_connections", "0", "from 1 to 2048"},
-	{"source", "type", "gcloud", "not supported yet; supported: adc, file, offline"},
-	{"source", "type", "metadata", "not supported yet; supported: adc, file, offline"},
-	{"source", "type", "ADC", "supported: adc, file, offline"},
-	{"source", "type", "", "supported: adc, file, offline"},
+	{"source", "type", "vault", "supported: adc, file, gcloud, metadata, offline"},
+	{"source", "type", "ADC", "supported: adc, file, gcloud, metadata, offline"},
+	{"source", "type", "", "supported: adc, file, gcloud, metadata, offline"},
 	{"source", "type", "file", "needs file = PATH"},
 	{"source", "file", "/etc/postern/source.json", "type = file"},
 	{"source", "file", "source.json", "absolute path"},
 	{"source", "quota_project", "My Project", "project id"},
-	{"source", "adc_metadata", "yes", "not supported yet; must be no"},
+	{"source", "adc_metadata", "maybe", "yes or no"},
 	{"source", "gcloud", "gcloud", "absolute path"},
 	{"source", "gcloud", "/usr/bin/gcloud", "type = gcloud"},
 	{"source", "metadata_host", "http://169.254.169.254", "HOST:PORT"},
@@ -619,6 +618,15 @@ static void keys_that_do_not_go_together_are_refused(void **state)
 		 {FILE_NAME ":5: [broker] audit_required \"yes\"", "audit_log"}},
 		{"[source]\nfile = /x\ntype = offline\n" PROFILE,
 		 {FILE_NAME ":2: [source] file \"/x\"", "type = file", "offline"}},
+		{"[source]\nadc_metadata = yes\ntype = offline\n" PROFILE,
+		 {FILE_NAME ":2: [source] adc_metadata \"yes\"", "type = adc", "offline"}},
+		{"[source]\ntype = metadata\nmetadata_host = localhost:80\n" PROFILE
+		 "listen = 127.0.0.1:80\n",
+		 {FILE_NAME ":3: [source] metadata_host \"localhost:80\"", "[profile p]",
+		  "metadata server"}},
+		{"[source]\nadc_metadata = yes\nmetadata_host = [::1]\n" PROFILE
+		 "listen = [::1]:80\n",
+		 {FILE_NAME ":3: [source] metadata_host \"[::1]\"", "[profile p]"}},
 		{"[endpoints]\nsts = http://10.0.0.1\nallow_http_loopback = yes\n" PROFILE,
 		 {FILE_NAME ":2: [endpoints] sts ", "must be https"}},
 		{"[endpoints]\nsts = http://localhost.test\nallow_http_loopback = yes\n" PROFILE,
@@ -630,6 +638,26 @@ static void keys_that_do_not_go_together_are_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		assert_refused(cases[i].text, cases[i].needles);
+}
+
+static void every_source_type_is_accepted(void **state)
+{
+	static const char *const texts[] = {
+		"[source]\ntype = adc\nadc_metadata = yes\n",
+		"[source]\ntype = file\nfile = /x\nsubject_token_hosts = a.test, 10.0.0.1\n",
+		"[source]\ntype = gcloud\ngcloud = /opt/gcloud\n",
+		"[source]\ntype = metadata\nmetadata_host = 127.0.0.1:8080\n",
+		"[source]\ntype = offline\n",
+	};
+	char text[512];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		(void)snprintf(text, sizeof(text), "%s" PROFILE "listen = 127.0.0.1:80\n",
+			       texts[i]);
+		AUTO_CONFIG struct config *config = parse_good(text);
+		assert_int_equal(config->profile_count, 1);
+	}
 }
 
 static void a_long_bad_value_still_leaves_room_for_the_repair(void **state)
@@ -709,6 +737,7 @@ int main(void)
 		cmocka_unit_test(a_service_account_that_is_no_email_is_refused_with_the_reason),
 		cmocka_unit_test(a_project_that_is_no_id_is_refused),
 		cmocka_unit_test(keys_that_do_not_go_together_are_refused),
+		cmocka_unit_test(every_source_type_is_accepted),
 		cmocka_unit_test(a_long_bad_value_still_leaves_room_for_the_repair),
 		cmocka_unit_test(a_file_that_cannot_be_read_is_refused_with_the_repair),
 		cmocka_unit_test(a_file_is_read_from_disk),

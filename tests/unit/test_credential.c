@@ -46,6 +46,8 @@ static int set_up(void **state)
 		.file = path,
 		.universe_domain = "googleapis.com",
 		.oauth2_endpoint = "https://oauth2.googleapis.com",
+		.sts_endpoint = "https://sts.googleapis.com",
+		.iamcredentials_endpoint = "https://iamcredentials.googleapis.com",
 		.timers = &timers,
 	};
 	return 0;

@@ -14,6 +14,9 @@
 
 #define LOGIN "gcloud auth application-default login"
 #define NEW_KEY "gcloud iam service-accounts keys create"
+#define SUPPORTED                                                               \
+	"supported are authorized_user, service_account, external_account and " \
+	"impersonated_service_account"
 #define USER_FIELDS \
 	"\"client_id\":\"id\",\"client_secret\":\"SECRET1\",\"refresh_token\":\"SECRET2\""
 #define USER "{\"type\":\"authorized_user\"," USER_FIELDS "}"
@@ -82,6 +85,8 @@ static struct credential_options file_options(void)
 		.file = path,
 		.universe_domain = "googleapis.com",
 		.oauth2_endpoint = "https://oauth2.googleapis.com",
+		.sts_endpoint = "https://sts.googleapis.com",
+		.iamcredentials_endpoint = "https://iamcredentials.googleapis.com",
 		.timers = &timers,
 	};
 }
@@ -280,23 +285,14 @@ static void an_oauth_client_file_is_named_as_what_it_is(void **state)
 static void an_unsupported_type_is_refused_by_its_name(void **state)
 {
 	static const struct bad_file files[] = {
-		{"{\"type\":\"external_account\"}",
-		 ": field \"type\": external_account is not supported yet: ",
-		 "supported are authorized_user and service_account"},
-		{"{\"type\":\"impersonated_service_account\"}",
-		 ": field \"type\": impersonated_service_account is not supported yet: ",
-		 "supported are authorized_user and service_account"},
 		{"{\"type\":\"external_account_authorized_user\"}",
-		 ": field \"type\": external_account_authorized_user is not supported yet: ",
-		 "supported are authorized_user and service_account"},
+		 ": field \"type\": external_account_authorized_user is not supported: ",
+		 SUPPORTED},
 		{"{\"type\":\"gdch_service_account\"}",
-		 ": field \"type\": gdch_service_account is not supported yet: ",
-		 "supported are authorized_user and service_account"},
+		 ": field \"type\": gdch_service_account is not supported: ", SUPPORTED},
 		{"{\"type\":\"some\\nthing\"}",
-		 ": field \"type\": \"some\\x0athing\" is not known: ",
-		 "supported are authorized_user and service_account"},
-		{"{\"type\":\"\"}", ": field \"type\": \"\" is not known: ",
-		 "supported are authorized_user and service_account"},
+		 ": field \"type\": \"some\\x0athing\" is not known: ", SUPPORTED},
+		{"{\"type\":\"\"}", ": field \"type\": \"\" is not known: ", SUPPORTED},
 		{"{\"type\":7}", ": field \"type\" is missing or no string: ", LOGIN},
 		{"{" USER_FIELDS "}", ": field \"type\" is missing or no string: ", LOGIN},
 		{"{}", ": field \"type\" is missing or no string: ", LOGIN},
@@ -630,6 +626,30 @@ static void adc_that_finds_nothing_says_where_it_looked_and_what_to_run(void **s
 	assert_non_null(strstr(err.text, "HOME"));
 }
 
+static void adc_ends_at_the_metadata_server_only_where_that_is_configured(void **state)
+{
+	struct credential_options options = file_options();
+	struct credential_info info;
+	struct credential *credential = NULL;
+	struct err err;
+
+	(void)state;
+	options.type = "adc";
+	options.env_home = dir;
+	options.metadata_host = "127.0.0.1:1";
+	assert_int_equal(credential_open(&options, &credential, &err), -1);
+	options.adc_metadata = true;
+	assert_int_equal(credential_open(&options, &credential, &err), 0);
+	credential_info(credential, &info);
+	assert_string_equal(info.type, "metadata");
+	credential_free(credential);
+	options.env_home = NULL;
+	check_accepted(&options);
+	/* What is set and cannot be used is an error, never a reason to go on. */
+	options.env_credentials_file = "/nonexistent/key.json";
+	assert_int_equal(credential_open(&options, &credential, &err), -1);
+}
+
 static void adc_says_what_is_wrong_with_the_file_it_found(void **state)
 {
 	struct credential_options options = file_options();
@@ -644,7 +664,7 @@ static void adc_says_what_is_wrong_with_the_file_it_found(void **state)
 
 static void a_source_type_that_is_not_known_names_those_that_are(void **state)
 {
-	static const char *const names[] = {"gcloud", "metadata", "ADC", "", "vault"};
+	static const char *const names[] = {"ADC", "", "vault", "external_account"};
 	struct credential_options options = file_options();
 	struct credential *credential = NULL;
 	struct err err;
@@ -654,7 +674,7 @@ static void a_source_type_that_is_not_known_names_those_that_are(void **state)
 		options.type = names[i];
 		assert_int_equal(credential_open(&options, &credential, &err), -1);
 		assert_int_equal(err.code, ERR_UNSUPPORTED);
-		assert_non_null(strstr(err.text, "adc, file or offline"));
+		assert_non_null(strstr(err.text, "adc, file, gcloud, metadata or offline"));
 	}
 	options.type = "file";
 	options.file = NULL;
@@ -690,6 +710,7 @@ int main(void)
 		CASE(adc_never_falls_through_from_a_variable_that_is_set),
 		CASE(adc_looks_in_cloudsdk_config_or_else_at_home),
 		CASE(adc_that_finds_nothing_says_where_it_looked_and_what_to_run),
+		CASE(adc_ends_at_the_metadata_server_only_where_that_is_configured),
 		CASE(adc_says_what_is_wrong_with_the_file_it_found),
 		CASE(a_source_type_that_is_not_known_names_those_that_are),
 	};

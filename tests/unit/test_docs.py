@@ -22,3 +22,26 @@ def test_the_page_of_the_configuration_names_every_key_and_no_other() -> None:
     assert len(keys) > 30
     assert keys_of_the_page() == keys
 
+
+
+def rows_of(page: str, heading: str) -> list[tuple[str, set[str]]]:
+    """First cell and names in the rest of each row of the table below a heading."""
+    section = (ROOT / "docs" / page).read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `([\w-]+)` \|(.*)\|$", section, re.M)
+    return [(name, set(re.findall(r"`(\w+)`", rest))) for name, rest in rows]
+
+
+def test_the_page_of_the_sandbox_names_the_presets_and_their_variables() -> None:
+    text = (ROOT / "sandbox/presets.c").read_text().split("preset table[] = {")[1].split("\n};")[0]
+    entries = re.split(r'^\t\{"([\w-]+)",$', text, flags=re.M)[1:]
+    presets = {name: set(re.findall(r'(?:PROJECT\(|LOCATION\(|\{)"(\w+)"', body))
+               for name, body in zip(entries[::2], entries[1::2], strict=True)}
+    assert len(presets) == 6
+    assert dict(rows_of("sandbox.md", "Agents")) == presets
+
+
+def test_the_page_of_the_sandbox_names_the_providers() -> None:
+    text = (ROOT / "sandbox/providers.c").read_text()
+    names = re.findall(r'^\t(?:BY_KEY|BY_SESSION|WITHOUT_RECIPE)\("([\w-]+)"', text, re.M)
+    assert len(names) == 6
+    assert [name for name, _ in rows_of("sandbox.md", "Providers")] == names

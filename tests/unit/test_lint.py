@@ -171,7 +171,8 @@ def test_a_folder_that_is_no_layer_is_refused(tree):
     ("curl/curl.h", "broker/net/b.c", "broker/google/oauth2.c"),
     ("systemd/sd-event.h", "broker/net/b.c", "broker/main.c"),
     ("openssl/evp.h", "broker/google/jwt.c", "broker/net/b.c"),
-    ("openssl/crypto.h", "broker/base/secret.c", "broker/google/oauth2.c")])
+    ("openssl/crypto.h", "broker/base/secret.c", "broker/google/oauth2.c"),
+    ("yaml.h", "sandbox/kubeconfig_yaml.c", "sandbox/kubeconfig_check.c")])
 def test_a_library_header_stays_at_home(tree, header, home, other):
     text = C_HEAD + f"#include <{header}>\n"
     tree.put(home, text)

@@ -88,7 +88,7 @@ static unsigned model_run(struct model *model, int64_t now_ms)
 
 static void the_queue_does_what_a_plain_list_would(void **state)
 {
-	struct timer timers[TIMERS] = {0};
+	static struct timer timers[TIMERS]; /* the queue is taken down after the test */
 	struct model model;
 	uint32_t seed = 8174;
 
@@ -118,13 +118,11 @@ static void the_queue_does_what_a_plain_list_would(void **state)
 		assert_true(timer_queue_next_ms(&queue) == model_next(&model));
 		assert_int_equal(timer_is_set(&timers[i]), model.due_ms[i] >= 0);
 	}
-	for (size_t i = 0; i < TIMERS; i++)
-		timer_stop(&queue, &timers[i]);
 }
 
 static void a_timer_fires_once_when_it_is_due_and_not_before(void **state)
 {
-	struct timer timer = {0};
+	static struct timer timer; /* the queue is taken down after the test */
 
 	(void)state;
 	timer_set_after(&queue, &timer, 10, count);
@@ -142,7 +140,7 @@ static void a_timer_fires_once_when_it_is_due_and_not_before(void **state)
 
 static void a_time_that_has_passed_fires_at_the_next_run(void **state)
 {
-	struct timer timer = {0};
+	static struct timer timer; /* the queue is taken down after the test */
 
 	(void)state;
 	timer_set(&queue, &timer, 5, count);
@@ -159,8 +157,8 @@ static void set_again(struct timer *timer)
 
 static void a_callback_that_sets_itself_again_does_not_hold_the_run(void **state)
 {
-	struct timer again = {0};
-	struct timer other = {0};
+	static struct timer again; /* the queue is taken down after the test */
+	static struct timer other; /* the queue is taken down after the test */
 
 	(void)state;
 	timer_set(&queue, &again, 1000, set_again);
@@ -185,8 +183,8 @@ static void stop_victim(struct timer *timer)
 
 static void a_callback_may_stop_one_that_is_due_too(void **state)
 {
-	struct timer first = {0};
-	struct timer second = {0};
+	static struct timer first;  /* the queue is taken down after the test */
+	static struct timer second; /* the queue is taken down after the test */
 
 	(void)state;
 	victim = &second;
@@ -206,8 +204,8 @@ static void set_victim(struct timer *timer)
 
 static void a_callback_may_move_one_that_is_due_too(void **state)
 {
-	struct timer first = {0};
-	struct timer second = {0};
+	static struct timer first;  /* the queue is taken down after the test */
+	static struct timer second; /* the queue is taken down after the test */
 
 	(void)state;
 	victim = &second;
@@ -228,8 +226,8 @@ static void note_earlier(void *ctx, int64_t due_ms)
 
 static void the_hook_is_called_when_the_earliest_becomes_earlier(void **state)
 {
-	struct timer a = {0};
-	struct timer b = {0};
+	static struct timer a; /* the queue is taken down after the test */
+	static struct timer b; /* the queue is taken down after the test */
 	int64_t told_ms = -1;
 
 	(void)state;
@@ -257,7 +255,7 @@ static void the_hook_is_called_when_the_earliest_becomes_earlier(void **state)
 
 static void a_stopped_timer_may_be_stopped_and_the_end_stops_all(void **state)
 {
-	struct timer timer = {0};
+	static struct timer timer; /* the queue is taken down after the test */
 
 	(void)state;
 	timer_stop(&queue, &timer);

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/engine.h"
+
+#include "broker/base/alloc.h"
+#include "broker/base/buf.h"
+#include "broker/base/err.h"
+#include "broker/base/json.h"
+#include "broker/base/log.h"
+#include "broker/base/strv.h"
+#include "broker/net/child.h"
+#include "broker/net/loop.h"
+#include "sandbox/variables.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+struct engine {
+	struct loop *loop;
+	const struct engine_driver *driver;
+	struct engine_facts facts;
+	struct strv texts; /* of the facts */
+	struct strv environ;
+};
+
+static const struct engine_driver *const drivers[] = {&engine_docker, &engine_podman};
+
+static bool is_program(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
+}
+
+/* The first of PATH, relative entries left out: they would mean another program in another folder. */
+static char *find_program(const char *name, const char *search)
+{
+	while (*search) {
+		const size_t len = strcspn(search, ":");
+		AUTO_FREE char *path = xasprintf("%.*s/%s", (int)len, search, name);
+		if (*search == '/' && is_program(path))
+			return TAKE(path);
+		search += len + (search[len] == ':');
+	}
+	return NULL;
+}
+
+int engine_new(struct loop *loop, enum engine_kind kind, const char *search,
+	       const struct environ_block *block, struct engine **out, struct err *err)
+{
+	const char *const name = engine_kind_name(kind);
+	AUTO_FREE char *binary = find_program(name, search);
+
+	if (!binary)
+		return err_set(err, ERR_SYSTEM,
+			       "no program %s in PATH: install it, or name another with --engine",
+			       name);
+	struct engine *const engine = xcalloc(1, sizeof(*engine));
+	engine->loop = loop;
+	for (size_t i = 0; i < ARRAY_LEN(drivers); i++)
+		if (drivers[i]->kind == kind)
+			engine->driver = drivers[i];
+	for (size_t i = 0; i < block->count; i++)
+		strv_add(&engine->environ, block->items[i], strlen(block->items[i]));
+	engine->facts.kind = kind;
+	engine->facts.binary = engine_keep(engine, binary);
+	*out = engine;
+	return 0;
+}
+
+void engine_free(struct engine *engine)
+{
+	if (!engine)
+		return;
+	strv_deinit(&engine->texts);
+	strv_deinit(&engine->environ);
+	free(engine);
+}
+
+const char *engine_keep(struct engine *engine, const char *text)
+{
+	strv_add(&engine->texts, text, strlen(text));
+	return engine->texts.items[engine->texts.count - 1];
+}
+
+const struct engine_facts *engine_facts(const struct engine *engine)
+{
+	return &engine->facts;
+}
+
+struct child *engine_start(const struct engine *engine, const char *const *args, child_done *done,
+			   void *ctx)
+{
+	AUTO_STRV struct strv argv = {0};
+	const struct child_request request = {
+		.argv = &argv,
+		.env = &engine->environ,
+		.max_output_bytes = ENGINE_MAX_ANSWER_BYTES,
+		.timeout_ms = ENGINE_CALL_TIMEOUT_MS,
+	};
+
+	strv_add(&argv, engine->facts.binary, strlen(engine->facts.binary));
+	for (; *args; args++)
+		strv_add(&argv, *args, strlen(*args));
+	return child_start(engine->loop, &request, done, ctx);
+}
+
+/* A call that is waited for. */
+struct ask {
+	const struct engine *engine;
+	const char *what;
+	struct buf *out;
+	struct err *err;
+	bool done;
+	int result;
+};
+
+static int read_exit(const struct ask *ask, const struct child_result *result)
+{
+	const char *const engine = engine_kind_name(ask->engine->facts.kind);
+	struct quoted line;
+
+	switch (result->end) {
+	case CHILD_EXITED:
+		if (!result->status)
+			return 0;
+		return err_set(ask->err, ERR_SYSTEM, "%s %s: %s", engine, ask->what,
+			       quote(&line, result->errors, strcspn(result->errors, "\n")));
+	case CHILD_SIGNALLED:
+		return err_set(ask->err, ERR_SYSTEM, "%s %s was killed by signal %d", engine,
+			       ask->what, result->status);
+	case CHILD_TIMED_OUT:
+		return err_set(ask->err, ERR_SYSTEM, "%s %s: no answer within %d s", engine,
+			       ask->what, ENGINE_CALL_TIMEOUT_MS / 1000);
+	case CHILD_TOO_LARGE:
+		return err_set(ask->err, ERR_SYSTEM, "%s %s: the answer is too large", engine,
+			       ask->what);
+	case CHILD_NOT_STARTED:
+		return err_set_errno(ask->err, result->status, "cannot start %s",
+				     ask->engine->facts.binary);
+	}
+	abort();
+}
+
+static void on_asked(void *ctx, const struct child_result *result)
+{
+	struct ask *const ask = ctx;
+
+	ask->done = true;
+	ask->result = read_exit(ask, result);
+	if (!ask->result && ask->out && buf_append(ask->out, result->output, result->output_len))
+		ask->result = err_set(ask->err, ERR_SYSTEM, "%s %s: the answer is too large",
+				      engine_kind_name(ask->engine->facts.kind), ask->what);
+}
+
+int engine_ask(const struct engine *engine, const char *const *args, struct buf *out,
+	       struct err *err)
+{
+	struct ask ask = {.engine = engine, .what = args[0], .out = out, .err = err};
+	struct child *const child = engine_start(engine, args, on_asked, &ask);
+
+	while (!ask.done)
+		if (loop_turn(engine->loop, err)) {
+			child_cancel(child);
+			return -1;
+		}
+	return ask.result;
+}
+
+static int probe_version(struct engine *engine, struct err *err)
+{
+	static const char *const args[] = {"version", "--format", "{{.Server.Version}}", NULL};
+	AUTO_BUF struct buf out;
+
+	buf_init(&out, 256);
+	if (engine_ask(engine, args, &out, err))
+		return err_prefix(err, "the engine does not answer");
+	if (!out.data || !strcspn(out.data, "\n"))
+		return err_set(err, ERR_SYSTEM, "%s says no version",
+			       engine_kind_name(engine->facts.kind));
+	AUTO_FREE char *version = xstrndup(out.data, strcspn(out.data, "\n"));
+	engine->facts.version = engine_keep(engine, version);
+	return 0;
+}
+
+/* An image that is not here has no user that could be known: the engine will pull it, or say so. */
+static void probe_image(struct engine *engine, const char *image)
+{
+	const char *const args[] = {"image", "inspect", "--", image, NULL};
+	AUTO_BUF struct buf out;
+	struct err ignored;
+	json_error_t error;
+
+	buf_init(&out, ENGINE_MAX_ANSWER_BYTES);
+	if (engine_ask(engine, args, &out, &ignored))
+		return;
+	json_auto_t *images = json_loadb(out.data ? out.data : "", out.len, 0, &error);
+	const json_t *const config = json_object_get(json_array_get(images, 0), "Config");
+	const char *const user = json_get_string(config, "User");
+	if (user && *user)
+		engine->facts.image_user = engine_keep(engine, user);
+}
+
+int engine_probe(struct engine *engine, const char *image, struct err *err)
+{
+	if (probe_version(engine, err) || engine->driver->probe(engine, &engine->facts, err))
+		return -1;
+	probe_image(engine, image);
+	return 0;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The container engine as a program that is run: found in the caller's PATH, given a clean environment,
+ * its answers read from whole JSON.
+ */
+#pragma once
+
+#include "broker/base/compiler.h"
+#include "sandbox/engine_kind.h"
+
+#include <stdint.h>
+
+struct buf;
+struct child;
+struct child_result;
+struct engine;
+struct environ_block;
+struct err;
+struct loop;
+struct strv;
+
+/* Of every call but the run itself. */
+#define ENGINE_CALL_TIMEOUT_MS 30000
+#define ENGINE_MAX_ANSWER_BYTES ((size_t)4 << 20)
+
+/*
+ * Finds the engine's program in the directories of `search`; nothing is asked yet. The environment of its
+ * calls is copied. The caller's.
+ */
+NODISCARD int engine_new(struct loop *loop, enum engine_kind kind, const char *search,
+			 const struct environ_block *block, struct engine **out, struct err *err);
+void engine_free(struct engine *engine);
+
+/* Does the engine answer, which is it, and what user has the image? Fills the facts. */
+NODISCARD int engine_probe(struct engine *engine, const char *image, struct err *err);
+/* Borrowed; good as long as the engine. */
+const struct engine_facts *engine_facts(const struct engine *engine);
+
+/* Starts "ENGINE args…", args ended by NULL. As child_start(). */
+NODISCARD struct child *engine_start(const struct engine *engine, const char *const *args,
+				     void (*done)(void *ctx, const struct child_result *result),
+				     void *ctx);
+/*
+ * The same, waited for by turning the loop. Its standard output is appended to out (may be NULL). -1
+ * where it did not exit with 0, with the first line that it wrote to standard error.
+ */
+NODISCARD int engine_ask(const struct engine *engine, const char *const *args, struct buf *out,
+			 struct err *err);
+
+/* What engines differ in: one file each. */
+struct engine_driver {
+	enum engine_kind kind;
+	/* Reads `info`, and asks more where it must. */
+	int (*probe)(struct engine *engine, struct engine_facts *facts, struct err *err);
+};
+
+extern const struct engine_driver engine_docker;
+extern const struct engine_driver engine_podman;
+/* Keeps a text as long as the engine lives; for the facts. Borrowed. */
+const char *engine_keep(struct engine *engine, const char *text);

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/lease.h"
+
+#include "broker/base/alloc.h"
+#include "broker/base/clock.h"
+#include "broker/base/err.h"
+#include "broker/base/json.h"
+#include "broker/base/timer.h"
+#include "broker/net/loop.h"
+#include "sandbox/broker_client.h"
+#include "sandbox/commands.h"
+#include "sandbox/notice.h"
+
+#include <string.h>
+
+struct lease {
+	struct loop *loop;
+	struct broker_client *client;
+	json_t *request;
+	json_t *session;   /* NULL: never opened */
+	json_t *addresses; /* of the sandbox; NULL: not known yet */
+	/* Which broker this is: a session that ends while its broker lives was ended on purpose. */
+	char *broker;
+	enum lease_state state;
+	bool pinned;
+	struct broker_lease *held;
+	struct broker_call *call; /* one at a time: PATCH while open, questions while retrying */
+	struct timer retry;
+	int64_t gone_ms; /* when the broker went away */
+	int exit_status;
+	struct err why;
+};
+
+static const struct broker_lease_handler handler;
+
+static void hold(struct lease *lease)
+{
+	lease->held = broker_lease_open(lease->client, lease->request, &handler, lease);
+}
+
+struct lease *lease_new(struct loop *loop, struct broker_client *client, const json_t *request)
+{
+	struct lease *const lease = xcalloc(1, sizeof(*lease));
+
+	lease->loop = loop;
+	lease->client = client;
+	lease->request = json_copy((json_t *)request);
+	hold(lease);
+	return lease;
+}
+
+static void let_go(struct lease *lease)
+{
+	broker_call_cancel(TAKE(lease->call));
+	broker_lease_close(TAKE(lease->held));
+	timer_stop(loop_timers(lease->loop), &lease->retry);
+}
+
+void lease_free(struct lease *lease)
+{
+	if (!lease)
+		return;
+	let_go(lease);
+	json_decref(lease->request);
+	json_decref(lease->session);
+	json_decref(lease->addresses);
+	free(lease->broker);
+	free(lease);
+}
+
+enum lease_state lease_state(const struct lease *lease)
+{
+	return lease->state;
+}
+
+const json_t *lease_session(const struct lease *lease)
+{
+	return lease->session;
+}
+
+bool lease_pinned(const struct lease *lease)
+{
+	return lease->pinned;
+}
+
+int lease_failure(const struct lease *lease, struct err *err)
+{
+	*err = lease->why;
+	return lease->exit_status;
+}
+
+static void lose(struct lease *lease, const struct broker_answer *answer)
+{
+	lease->state = LEASE_LOST;
+	lease->exit_status = answer->exit_status;
+	(void)broker_answer_err(lease->client, answer, &lease->why);
+	let_go(lease);
+}
+
+static char *broker_of(const json_t *status)
+{
+	const char *const started = json_get_string(status, "started_at");
+
+	return xasprintf("%lld %s", (long long)json_integer_value(json_object_get(status, "pid")),
+			 started ? started : "");
+}
+
+static void on_broker_known(void *ctx, const struct broker_answer *answer)
+{
+	struct lease *const lease = ctx;
+
+	lease->call = NULL;
+	if (!answer->exit_status) {
+		free(lease->broker);
+		lease->broker = broker_of(answer->body);
+	}
+	if (lease->addresses && !lease->pinned)
+		lease_pin(lease, NULL);
+}
+
+static void on_pinned(void *ctx, const struct broker_answer *answer)
+{
+	struct lease *const lease = ctx;
+
+	lease->call = NULL;
+	if (!answer->exit_status)
+		lease->pinned = true;
+	/* A broker that is gone is the held lease's to notice; the next session has the addresses. */
+	else if (answer->exit_status != STATUS_BROKER)
+		lose(lease, answer);
+}
+
+/* `addresses` NULL: those that are known already. */
+void lease_pin(struct lease *lease, json_t *addresses)
+{
+	if (addresses) {
+		lease->addresses = json_incref(addresses);
+		(void)json_object_set(lease->request, "peer", addresses);
+	}
+	if (lease->state != LEASE_OPEN || lease->call)
+		return;
+	AUTO_FREE char *path = broker_session_path(json_get_string(lease->session, "id"));
+	json_auto_t *body = json_pack("{s:O}", "peer", lease->addresses);
+	lease->call = broker_client_call(lease->client, "PATCH", path, body, on_pinned, lease);
+}
+
+static void on_opened(void *ctx, const json_t *session)
+{
+	struct lease *const lease = ctx;
+	const bool again = lease->session != NULL;
+
+	if (!broker_session_id_is_valid(json_get_string(session, "id"))) {
+		static const struct broker_answer strange = {.exit_status = STATUS_BROKER,
+							     .code = "unreachable",
+							     .message = "its session has no id"};
+		lose(lease, &strange);
+		return;
+	}
+	json_decref(lease->session);
+	lease->session = json_incref((json_t *)session);
+	lease->state = LEASE_OPEN;
+	lease->gone_ms = 0;
+	lease->pinned = json_object_get(lease->request, "peer") != NULL;
+	/* The sandbox knows this address and no other. */
+	(void)json_object_set(lease->request, "listen", json_object_get(session, "listen"));
+	/* What the sandbox may do was settled before it started. */
+	(void)json_object_set_new(lease->request, "preflight", json_string("none"));
+	if (again)
+		notice("the broker is back; the session was opened again");
+	lease->call = broker_client_call(lease->client, "GET", "/v1/status", NULL, on_broker_known,
+					 lease);
+}
+
+static void on_retry(struct timer *timer);
+
+static void retry_later(struct lease *lease, const struct broker_answer *answer)
+{
+	const int64_t now_ms = clock_boot_ms(loop_timers(lease->loop)->clock);
+
+	if (now_ms - lease->gone_ms >= LEASE_RETRY_MS) {
+		lose(lease, answer);
+		lease->exit_status = STATUS_BROKER;
+		return;
+	}
+	timer_set_after(loop_timers(lease->loop), &lease->retry, LEASE_RETRY_EVERY_MS, on_retry);
+}
+
+static void on_found(void *ctx, const struct broker_answer *answer)
+{
+	static const struct broker_answer ended = {
+		.exit_status = STATUS_BROKER,
+		.code = "ended",
+		.message = "it has ended the session: closed by hand, expired or reloaded",
+	};
+	struct lease *const lease = ctx;
+
+	lease->call = NULL;
+	if (answer->exit_status) {
+		retry_later(lease, answer);
+		return;
+	}
+	AUTO_FREE char *broker = broker_of(answer->body);
+	if (lease->broker && !strcmp(lease->broker, broker))
+		lose(lease, &ended);
+	else
+		hold(lease);
+}
+
+static void on_ready(void *ctx, const struct broker_answer *answer)
+{
+	struct lease *const lease = ctx;
+
+	lease->call = NULL;
+	if (answer->exit_status)
+		retry_later(lease, answer);
+	else
+		lease->call = broker_client_call(lease->client, "GET", "/v1/status", NULL, on_found,
+						 lease);
+}
+
+/* A broker that drains still says who it is: ask first whether it is one to stay with. */
+static void on_retry(struct timer *timer)
+{
+	struct lease *const lease = CONTAINER_OF(timer, struct lease, retry);
+
+	lease->call = broker_client_call(lease->client, "GET", "/readyz", NULL, on_ready, lease);
+}
+
+static void on_ended(void *ctx, const struct broker_answer *answer)
+{
+	struct lease *const lease = ctx;
+
+	lease->held = NULL;
+	if (lease->state == LEASE_OPENING) {
+		lose(lease, answer);
+		return;
+	}
+	if (!lease->gone_ms) {
+		lease->gone_ms = clock_boot_ms(loop_timers(lease->loop)->clock);
+		notice("the broker is gone; waiting %d s for it", LEASE_RETRY_MS / 1000);
+	}
+	lease->state = LEASE_RETRYING;
+	lease->pinned = false;
+	broker_call_cancel(TAKE(lease->call));
+	retry_later(lease, answer);
+}
+
+static const struct broker_lease_handler handler = {.opened = on_opened, .ended = on_ended};

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * postern: runs agents in sandboxes that hold a session of the broker and nothing else of the host.
+ */
+#include "broker/base/confine.h"
+#include "broker/base/json.h"
+#include "broker/base/log.h"
+#include "sandbox/caller.h"
+#include "sandbox/commands.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	struct caller caller;
+
+	/* Variables of the caller are in here. A command without a sandbox is what it always was. */
+	confine_memory();
+	confine_descriptors();
+	json_clear_on_free();
+	log_init(LOG_LEVEL_WARNING, false);
+	caller_init(&caller, environ);
+	const int status = commands_main(&caller, argc, argv);
+	caller_deinit(&caller);
+	return status;
+}

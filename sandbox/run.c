@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/run.h"
+
+#include "broker/base/alloc.h"
+#include "broker/base/buf.h"
+#include "broker/base/err.h"
+#include "broker/base/json.h"
+#include "broker/base/timer.h"
+#include "broker/net/child.h"
+#include "broker/net/loop.h"
+#include "sandbox/cidfile.h"
+#include "sandbox/commands.h"
+#include "sandbox/container.h"
+#include "sandbox/engine.h"
+#include "sandbox/lease.h"
+#include "sandbox/notice.h"
+#include "sandbox/pin.h"
+#include "sandbox/plan.h"
+#include "sandbox/reaper.h"
+#include "sandbox/run_files.h"
+#include "sandbox/session_variables.h"
+#include "sandbox/signals.h"
+#include "sandbox/sweep.h"
+
+#include <signal.h>
+#include <string.h>
+
+#define SIGNALLED(signo) (128 + (signo))
+/* After `stop` has come back the client has so long to notice. */
+#define CLIENT_GRACE_MS 5000
+
+/* How the client of the engine ended. */
+struct client_end {
+	bool over;
+	enum child_end end;
+	int status;
+};
+
+struct run {
+	const struct run_inputs *in;
+	struct plan *plan;
+	struct signals signals;
+	struct run_files files;
+	struct lease *lease; /* NULL: no session */
+	struct reaper reaper;
+	struct pin *pin; /* NULL: done, or not needed */
+	struct child *client;
+	struct client_end client_end;
+	struct child *stop; /* `ENGINE stop`, while it runs */
+	bool stopping;
+	struct timer timeout;
+	bool timed_out;
+	struct timer grace;
+	int verdict; /* of ours, over what the command says; 0: none */
+};
+
+static struct timer_queue *timers(const struct run *run)
+{
+	return loop_timers(run->in->loop);
+}
+
+static json_t *session_request(const struct plan *plan)
+{
+	json_t *const request = json_pack("{s:s,s:s,s:s,s:s,s:s}", "profile", plan->session.profile,
+					  "label", plan->session.label, "attach",
+					  attach_name(plan->attach), "pin", "launcher", "preflight",
+					  preflight_name(plan->preflight));
+
+	if (plan->session.ttl_s)
+		(void)json_object_set_new(request, "ttl_s", json_integer(plan->session.ttl_s));
+	return request;
+}
+
+static int bind_session(struct run *run, struct err *err)
+{
+	const json_t *const session = lease_session(run->lease);
+	AUTO_VARIABLES struct variables env = {0};
+
+	session_variables(session, &env);
+	return plan_bind_session(run->plan, json_get_string(session, "id"), &env, err);
+}
+
+/* Returns the exit status; 0: the session is open, or none is wanted. */
+static int open_session(struct run *run, struct err *err)
+{
+	if (!run->plan->session.wanted)
+		return STATUS_OK;
+	json_auto_t *request = session_request(run->plan);
+	run->lease = lease_new(run->in->loop, run->in->client, request);
+	while (lease_state(run->lease) == LEASE_OPENING) {
+		if (loop_turn(run->in->loop, err))
+			return STATUS_FAILED;
+		if (run->signals.ending)
+			return STATUS_OK; /* the caller looks at signals */
+	}
+	if (lease_state(run->lease) == LEASE_LOST)
+		return lease_failure(run->lease, err);
+	return bind_session(run, err) ? STATUS_BROKER : STATUS_OK;
+}
+
+static int start_reaper(struct run *run, struct err *err)
+{
+	AUTO_ENVIRON_BLOCK struct environ_block block = {0};
+	const struct reaper_task task = {
+		.binary = run->plan->engine.binary,
+		.environ = &block,
+		.container = run->plan->name,
+		.directory = run->plan->directory,
+	};
+
+	plan_engine_environ(run->plan, &block);
+	return reaper_start(&run->reaper, &task, err);
+}
+
+static void on_client_end(void *ctx, const struct child_result *result)
+{
+	struct run *const run = ctx;
+
+	run->client = NULL;
+	signals_set_target(&run->signals, NULL);
+	run->client_end = (struct client_end){true, result->end, result->status};
+}
+
+static void on_timeout(struct timer *timer)
+{
+	CONTAINER_OF(timer, struct run, timeout)->timed_out = true;
+}
+
+static void start_client(struct run *run)
+{
+	const struct plan *const plan = run->plan;
+	AUTO_ENVIRON_BLOCK struct environ_block block = {0};
+
+	plan_run_environ(plan, &block);
+	const struct strv env = {block.items, block.count};
+	const struct child_request request = {
+		.argv = &plan->argv,
+		.env = &env,
+		.pass_input = plan->stdio != STDIO_OUTPUT,
+		.pass_output = true,
+	};
+	run->client = child_start(run->in->loop, &request, on_client_end, run);
+	reaper_tell_client(&run->reaper, child_pid(run->client));
+	signals_set_target(&run->signals, run->client);
+	if (run->lease)
+		run->pin = pin_new(run->in->loop, run->in->engine, plan->cidfile);
+	if (plan->timeout_s)
+		timer_set_after(timers(run), &run->timeout, plan->timeout_s * 1000, on_timeout);
+}
+
+static void on_grace_over(struct timer *timer)
+{
+	struct run *const run = CONTAINER_OF(timer, struct run, grace);
+
+	child_cancel(TAKE(run->client));
+	run->client_end = (struct client_end){true, CHILD_SIGNALLED, SIGKILL};
+}
+
+/* Whether it worked or not: a client that still waits is not worth waiting for. */
+static void on_stopped(void *ctx, const struct child_result *result)
+{
+	struct run *const run = ctx;
+	const bool good = result->end == CHILD_EXITED && !result->status;
+
+	run->stop = NULL;
+	if (!run->client_end.over)
+		timer_set_after(timers(run), &run->grace, good ? CLIENT_GRACE_MS : 0,
+				on_grace_over);
+}
+
+static void stop(struct run *run, int verdict)
+{
+	const char *const args[] = {"stop", run->plan->name, NULL};
+
+	run->verdict = verdict;
+	run->stopping = true;
+	pin_free(TAKE(run->pin));
+	run->stop = engine_start(run->in->engine, args, on_stopped, run);
+}
+
+static void look_at_pin(struct run *run)
+{
+	if (!run->pin || pin_state(run->pin) == PIN_WAITING)
+		return;
+	if (pin_state(run->pin) == PIN_FOUND) {
+		lease_pin(run->lease, pin_addresses(run->pin));
+		pin_free(TAKE(run->pin));
+		return;
+	}
+	notice("the container has no address after %d s, so it cannot be told from others: "
+	       "stopped; give it a network with --network",
+	       PIN_TIMEOUT_MS / 1000);
+	stop(run, STATUS_ENGINE);
+}
+
+/* One look at everything that may end a run from outside. */
+static void look(struct run *run)
+{
+	struct err why;
+
+	if (run->stopping)
+		return;
+	if (run->timed_out) {
+		notice("timed out after %lld s: stopped", (long long)run->plan->timeout_s);
+		stop(run, STATUS_TIMEOUT);
+	} else if (run->lease && lease_state(run->lease) == LEASE_LOST) {
+		const int status = lease_failure(run->lease, &why);
+		notice("%s: the container is stopped", why.text);
+		stop(run, status);
+	} else {
+		look_at_pin(run);
+	}
+}
+
+static int attend(struct run *run, struct err *err)
+{
+	while (!run->client_end.over) {
+		if (loop_turn(run->in->loop, err))
+			return -1;
+		if (!run->client_end.over)
+			look(run);
+	}
+	return 0;
+}
+
+static void inspect(const struct run *run, struct container *container)
+{
+	const char *const args[] = {"container", "inspect", run->plan->name, NULL};
+	AUTO_BUF struct buf out;
+	struct err ignored;
+
+	buf_init(&out, ENGINE_MAX_ANSWER_BYTES);
+	if (!engine_ask(run->in->engine, args, &out, &ignored))
+		(void)!container_read(container, out.data ? out.data : "", out.len);
+}
+
+static bool is_made(const struct run *run)
+{
+	char id[CIDFILE_ID_SIZE];
+
+	return !cidfile_read(run->plan->cidfile, id);
+}
+
+/* What the engine's own words leave open: did the command run at all, and what killed it? */
+static void explain(const struct run *run, int status)
+{
+	AUTO_CONTAINER struct container container = {0};
+
+	if (is_made(run))
+		inspect(run, &container);
+	if (status == SIGNALLED(SIGKILL) && container.oom_killed)
+		notice("the container was killed: out of memory");
+	else if (status == STATUS_ENGINE && !container.started)
+		notice("the engine failed before the command ran");
+	else if (status == STATUS_NOT_EXECUTABLE && !container.started)
+		notice("the command cannot be executed in the image");
+	else if (status == STATUS_NOT_FOUND && !container.started)
+		notice("the command was not found in the image");
+}
+
+static int outcome(const struct run *run)
+{
+	const struct client_end *const end = &run->client_end;
+	const int status = end->status;
+
+	if (run->verdict)
+		return run->verdict;
+	if (end->end == CHILD_NOT_STARTED) {
+		notice("cannot start %s: %s", run->plan->engine.binary, strerror(status));
+		return STATUS_ENGINE;
+	}
+	if (end->end != CHILD_EXITED)
+		return SIGNALLED(status);
+	if (status == STATUS_ENGINE || status == STATUS_NOT_EXECUTABLE ||
+	    status == STATUS_NOT_FOUND || status == SIGNALLED(SIGKILL))
+		explain(run, status);
+	return status;
+}
+
+/*
+ * The engine may still be at work for a client that was killed before it knew the container's id: then,
+ * and where the engine does not do as told, the reaper goes on after us.
+ */
+static void remove_container(struct run *run)
+{
+	const char *const args[] = {"rm", "--force", "--volumes", run->plan->name, NULL};
+	const bool made = is_made(run);
+	struct err err;
+
+	if (engine_ask(run->in->engine, args, NULL, &err) && made) {
+		notice("the container is not removed yet: %s", err.text);
+		reaper_leave(&run->reaper);
+	} else if (!made && run->client_end.end == CHILD_SIGNALLED) {
+		reaper_leave(&run->reaper);
+	}
+}
+
+/* From the container's start to its end. */
+static int run_container(struct run *run, struct err *err)
+{
+	start_client(run);
+	const int failed = attend(run, err);
+	child_cancel(TAKE(run->stop));
+	child_cancel(TAKE(run->client));
+	pin_free(TAKE(run->pin));
+	timer_stop(timers(run), &run->timeout);
+	timer_stop(timers(run), &run->grace);
+	const int status = failed ? STATUS_FAILED : outcome(run);
+	remove_container(run);
+	return status;
+}
+
+/* Returns the exit status; a text in err where it is ours and was not said yet. */
+static int execute(struct run *run, struct err *err)
+{
+	/* The reaper is first: from here on a kill leaves nothing. */
+	if (signals_init(&run->signals, run->in->loop, err) || start_reaper(run, err) ||
+	    run_files_make(&run->files, run->in, err))
+		return STATUS_FAILED;
+	sweep_owner(run->in->engine, run->plan->owner);
+	run_dir_sweep(run->in->base);
+	int status = run->signals.ending ? STATUS_OK : open_session(run, err);
+	if (!status && run->signals.ending)
+		status = SIGNALLED(run->signals.ending);
+	return status ? status : run_container(run, err);
+}
+
+int run_execute(const struct run_inputs *inputs)
+{
+	struct run run = {.in = inputs, .plan = inputs->plan, .reaper = {.pipe = -1}};
+	struct err err = {0};
+
+	const int status = execute(&run, &err);
+	if (err.code)
+		notice("%s", err.text);
+	lease_free(run.lease);
+	run_files_remove(&run.files);
+	reaper_dismiss(&run.reaper);
+	signals_deinit(&run.signals);
+	return status;
+}
