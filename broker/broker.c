@@ -380,6 +380,7 @@ int broker_start(struct broker *broker, const struct options *options, struct co
 	if (service_build(broker, config, &nothing, &broker->service, err) ||
 	    start_control(broker, config, err))
 		goto failed;
+	broker_watch_source(broker);
 	warn_of_addresses(broker);
 	audit_start(broker);
 	process_close_on_exec();
@@ -478,6 +479,7 @@ void broker_stop(struct broker *broker)
 		(void)audit_write(broker->audit, audit_event(broker->audit, "broker.stop"));
 	http_server_free(broker->ctl);
 	http_server_free(broker->web);
+	broker_unwatch_source(broker);
 	token_cache_free(broker->cache);
 	minter_free(broker->minter);
 	timer_stop(loop_timers(broker->loop), &broker->settle_timer);
