@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /*
@@ -133,7 +134,14 @@ static bool read_link(const char *path, char target[static PATH_MAX])
 	return true;
 }
 
-/* Notes each link on the way, and the file itself, or the first that is missing. */
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+/* Notes each link on the way, and the file itself, or the first that is no directory yet. */
 static void follow(struct walk *walk, const char *path)
 {
 	AUTO_FREE char *text = xstrdup(path);
@@ -145,7 +153,7 @@ static void follow(struct walk *walk, const char *path)
 		AUTO_FREE char *name = take_name(&rest);
 		AUTO_FREE char *full = join(directory, name);
 		char target[PATH_MAX];
-		if (read_link(full, target) || !*rest || access(full, F_OK))
+		if (read_link(full, target) || !*rest || !is_directory(full))
 			note(walk, directory, name);
 		/* Looked at again, now that a change of it is told. */
 		if (read_link(full, target)) {
@@ -161,7 +169,7 @@ static void follow(struct walk *walk, const char *path)
 			}
 			continue;
 		}
-		if (access(full, F_OK))
+		if (!is_directory(full))
 			return;
 		free(directory);
 		directory = TAKE(full);
