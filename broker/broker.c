@@ -167,15 +167,19 @@ static void settle_later(struct broker *broker)
 	timer_set_after(loop_timers(broker->loop), &broker->settle_timer, SETTLE_MS, on_settled);
 }
 
+static void free_retired(struct retired *retired)
+{
+	list_remove(&retired->link);
+	credential_free(retired->credential);
+	free(retired);
+}
+
 void broker_free_retired(struct broker *broker)
 {
 	list_for_each(link, &broker->retired) {
 		struct retired *const retired = CONTAINER_OF(link, struct retired, link);
-		if (credential_is_busy(retired->credential))
-			continue; /* a preflight's */
-		list_remove(link);
-		credential_free(retired->credential);
-		free(retired);
+		if (!credential_is_busy(retired->credential)) /* by a preflight */
+			free_retired(retired);
 	}
 	if (!list_empty(&broker->retired))
 		settle_later(broker);
@@ -376,6 +380,7 @@ int broker_start(struct broker *broker, const struct options *options, struct co
 	if (service_build(broker, config, &nothing, &broker->service, err) ||
 	    start_control(broker, config, err))
 		goto failed;
+	broker_watch_source(broker);
 	warn_of_addresses(broker);
 	audit_start(broker);
 	process_close_on_exec();
@@ -474,10 +479,13 @@ void broker_stop(struct broker *broker)
 		(void)audit_write(broker->audit, audit_event(broker->audit, "broker.stop"));
 	http_server_free(broker->ctl);
 	http_server_free(broker->web);
+	broker_unwatch_source(broker);
 	token_cache_free(broker->cache);
 	minter_free(broker->minter);
 	timer_stop(loop_timers(broker->loop), &broker->settle_timer);
-	broker_free_retired(broker);
+	/* No call of others is left; what a credential still asks for itself ends with it. */
+	list_for_each(link, &broker->retired)
+		free_retired(CONTAINER_OF(link, struct retired, link));
 	credential_free(broker->credential);
 	http_client_free(broker->client);
 	control_socket_close(broker->socket);

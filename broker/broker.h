@@ -31,6 +31,7 @@ struct minter;
 struct profile;
 struct sessions;
 struct token_cache;
+struct watch;
 
 #ifndef POSTERN_VERSION
 #error "POSTERN_VERSION comes from the build"
@@ -76,7 +77,9 @@ struct broker {
 	struct bridges *bridges;
 	struct audit *audit;
 	struct credential *credential;
-	struct list retired;	   /* credentials that mints begun before a reload still use */
+	struct watch *watch; /* of the credential's file; NULL where the kernel has none left */
+	char *source_fault;  /* what was said last about its file; NULL: it is in order */
+	struct list retired; /* credentials that mints begun before a reload still use */
 	struct timer settle_timer; /* some time after the last mint */
 	struct minter *minter;
 	struct token_cache *cache;
@@ -126,6 +129,16 @@ NODISCARD int service_build(struct broker *broker, struct config *config, const 
 void service_swap(struct service *current, struct service *takes_next);
 /* Ends what service_build() made; endpoints shared with `other` stay. */
 void service_drop(struct service *service, const struct service *other);
+
+/* broker_source.c */
+/*
+ * Uses a credential from now on; one whose content and place are the same does not replace the present one,
+ * nor the access token that it holds. The service must be that of the credential's configuration.
+ */
+void broker_set_source(struct broker *broker, struct credential *takes_credential);
+/* Looks after the file of the credential, wherever that is by now. */
+void broker_watch_source(struct broker *broker);
+void broker_unwatch_source(struct broker *broker);
 
 /* Whether the CA bundle is there to be read. */
 NODISCARD int broker_check_ca_file(const struct config *config, struct err *err);

@@ -5,7 +5,6 @@
 #include "broker/broker.h"
 
 #include "broker/audit.h"
-#include "broker/base/alloc.h"
 #include "broker/base/clock.h"
 #include "broker/base/err.h"
 #include "broker/base/log.h"
@@ -17,7 +16,6 @@
 #include "broker/net/loop.h"
 #include "broker/process.h"
 #include "broker/session.h"
-#include "broker/token_cache.h"
 
 #include <string.h>
 
@@ -65,36 +63,10 @@ static void swap_audit(struct broker *broker, struct audit *takes_next)
 		endpoint_set_audit(broker->service.endpoints[i], takes_next);
 }
 
-/* One whose content is the same stays, with the access token it holds. */
-static void swap_credential(struct broker *broker, struct credential *takes_next)
-{
-	struct credential_info info;
-	struct quoted principal;
-	struct quoted path;
-
-	if (credential_equal(broker->credential, takes_next)) {
-		credential_free(takes_next);
-		return;
-	}
-	/* The old one ends with the last mint that uses it. */
-	struct retired *const retired = xcalloc(1, sizeof(*retired));
-	retired->credential = broker->credential;
-	list_append(&broker->retired, &retired->link);
-	broker->credential = takes_next;
-	credential_info(takes_next, &info);
-	log_info("source: changed, type=%s principal=%s file=%s", info.type,
-		 quote_str(&principal, info.principal), quote_str(&path, info.path));
-	json_t *const event = audit_event(broker->audit, "source.change");
-	audit_add(event, "source", info.type);
-	audit_add(event, "principal", info.principal);
-	(void)audit_write(broker->audit, event);
-}
-
 static void swap(struct broker *broker, struct next *next)
 {
 	const struct config *const config = next->config;
 	const struct config *const old = broker->service.config;
-	struct credential *const before = broker->credential;
 
 	if (!same_place(config->broker.control_socket, old->broker.control_socket))
 		log_warning("control_socket: changed, which takes a restart; the old one stays");
@@ -103,13 +75,7 @@ static void swap(struct broker *broker, struct next *next)
 	service_swap(&broker->service, &next->service);
 	swap_audit(broker, next->audit);
 	sessions_recheck(broker->sessions);
-	swap_credential(broker, next->credential);
-	minter_set_source(broker->minter, broker->credential, config->endpoints.iamcredentials,
-			  config->source.quota_project);
-	if (broker->credential != before)
-		token_cache_source_changed(broker->cache);
-	if (!minter_busy(broker->minter))
-		broker_free_retired(broker);
+	broker_set_source(broker, next->credential);
 	config_unref(next->config);
 }
 

@@ -108,6 +108,13 @@ bool credential_equal(const struct credential *a, const struct credential *b)
 	return !a->content || secret_equal(a->content, b->content);
 }
 
+/* A route leads past the outer one, which owns what the route lends: it is in use as well. */
+static void count_call(struct credential *credential, bool begins)
+{
+	for (; credential; credential = credential->outer)
+		credential->calls += begins ? 1 : (size_t)-1;
+}
+
 bool credential_is_busy(const struct credential *credential)
 {
 	return credential->calls > 0;
@@ -125,7 +132,7 @@ static void finish(struct credential_call *call, struct secret *token,
 	credential_done *const done = call->done;
 	void *const ctx = call->ctx;
 
-	call->credential->calls--;
+	count_call(call->credential, false);
 	free(call);
 	done(ctx, token, failure);
 }
@@ -179,7 +186,7 @@ struct credential_call *credential_get_token(struct credential *credential, cred
 {
 	struct credential_call *const call = xcalloc(1, sizeof(*call));
 
-	credential->calls++;
+	count_call(credential, true);
 	call->credential = credential;
 	call->done = done;
 	call->ctx = ctx;
@@ -197,7 +204,7 @@ void credential_call_cancel(struct credential_call *call)
 	timer_stop(call->credential->timers, &call->timer);
 	/* The refresh goes on: others may wait for it, and the next call will be glad of it. */
 	list_remove(&call->link);
-	call->credential->calls--;
+	count_call(call->credential, false);
 	free(call);
 }
 

@@ -68,7 +68,7 @@ typedef void credential_done(void *ctx, struct secret *token, const struct failu
  */
 NODISCARD int credential_open(const struct credential_options *options, struct credential **out,
 			      struct err *err);
-/* No call may be under way. NULL is fine. */
+/* No call of others may be under way, nor of what is behind it. NULL is fine. */
 void credential_free(struct credential *credential);
 
 void credential_info(const struct credential *credential, struct credential_info *info);
@@ -76,7 +76,7 @@ void credential_info(const struct credential *credential, struct credential_info
 /* True where both come from the same content and settings: what one holds is good for the other. */
 bool credential_equal(const struct credential *a, const struct credential *b);
 
-/* True while a call is under way. */
+/* True while a call is under way: of its own, or of what is behind it (see credential_route()). */
 bool credential_is_busy(const struct credential *credential);
 
 /* True for tokens made on the spot that no API accepts: nothing is asked of Google then. */

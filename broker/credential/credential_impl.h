@@ -43,8 +43,9 @@ struct credential {
 	int64_t expires_boot_ms;
 	int64_t expires_wall_ms;
 	int64_t margin_ms;
-	size_t calls;	     /* under way, of whatever kind */
-	struct list waiters; /* those that wait for a refresh */
+	struct credential *outer; /* that this one is behind, or NULL */
+	size_t calls;		  /* under way, of whatever kind, also of those behind it */
+	struct list waiters;	  /* those that wait for a refresh */
 	bool refreshing;
 	int64_t sent_boot_ms; /* when the refresh under way began */
 	int64_t sent_wall_ms;

@@ -145,6 +145,7 @@ struct credential *impersonation_new(const struct impersonation *impersonation,
 			options);
 	self->base.principal = xstrdup(impersonation->account);
 	self->inner = impersonation->inner;
+	self->inner->outer = &self->base;
 	self->endpoint = xstrdup(options->iamcredentials_endpoint);
 	strv_add(&self->scopes, SCOPE, strlen(SCOPE));
 	self->delegates = *impersonation->delegates;

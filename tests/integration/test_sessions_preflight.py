@@ -190,6 +190,30 @@ def test_a_new_login_during_a_preflight(broker: Broker, google: Standin, preflig
     assert ask(opened(broker, preflight="mint")).token
 
 
+@pytest.mark.parametrize("sources", [1, 3])
+def test_a_new_login_during_a_preflight_past_an_impersonated_account(
+        start: Starter, google: Standin, sources: int) -> None:
+    """The preflight asked what is within a file; the file's own credential was freed with it."""
+    file = google.write_impersonated(account=ACCOUNT)
+    broker = start(google, source={"type": "file", "file": file})
+    with preflighting(broker, google, "grant", LOGIN) as (client,):
+        for _ in range(sources):
+            google.write_impersonated(file, account=ACCOUNT, source=google.new_login())
+            assert broker.reload()["result"] == "ok"
+        google.release(LOGIN)
+        assert client.read().status == 201
+    assert ask(opened(broker, preflight="mint")).token
+
+
+def test_a_stop_with_an_old_source_that_still_asks(start: Starter, google: Standin) -> None:
+    file = google.write_impersonated(account=FIRST_DELEGATE)
+    broker = start(google, source={"type": "file", "file": file})
+    with preflighting(broker, google, "grant", LOGIN):
+        google.write_impersonated(file, account=FIRST_DELEGATE, source=google.new_login())
+        assert broker.reload()["result"] == "ok"
+    assert broker.stop() == 0
+
+
 @pytest.mark.parametrize(("preflight", "kind"), HELD)
 def test_a_profile_that_goes_during_a_preflight(start: Starter, google: Standin, preflight: str,
                                                 kind: str) -> None:
