@@ -29,7 +29,7 @@
 #include <time.h>
 
 /* After the last mint, what it needed is given back. */
-#define SETTLE_MS 2000
+#define SETTLE_MS 200
 #define SERVICE_GROUP "postern"
 #define UNIT_AUDIT_LOG "/var/log/postern/audit.jsonl"
 #define UNIT_CONTROL_SOCKET "/run/postern/control.sock"
