@@ -48,12 +48,15 @@ def _files(directory: Path) -> Iterator[Path]:
 
 def find(directory: Path, secrets: Iterable[str]) -> list[str]:
     """Where parts of secrets stand in the files below a directory, as "FILE: FIRST BYTES…"."""
-    index = {window: secret for secret in secrets for window in _windows(secret)}
+    # A key's line is also a part of its file.
+    index: dict[bytes, set[str]] = {}
+    for secret in secrets:
+        for window in _windows(secret):
+            index.setdefault(window, set()).add(secret[:8])
     found = set()
     for path in _files(directory):
         for word in set(_WORD.findall(path.read_bytes())):
             for at in range(len(word) - WINDOW + 1):
-                secret = index.get(word[at:at + WINDOW])
-                if secret is not None:
-                    found.add(f"{path}: {secret[:8]}…")
+                begins = index.get(word[at:at + WINDOW], ())
+                found.update(f"{path}: {begin}…" for begin in begins)
     return sorted(found)
