@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many profiles, many clients, a Google that fails at random: nobody gets a token of another's account.
-
-apache/arrow-rs-object-store#805: a valid token of the wrong identity, kept for an hour of refusals.
-"""
+"""Many profiles, many clients, a Google that fails at random: nobody gets a token of another's account."""
 
 from __future__ import annotations
 
@@ -98,6 +95,7 @@ def sizes(broker: Broker) -> tuple[int, int]:
 
 
 def test_no_client_gets_a_token_of_another_account(start: Starter, google: Standin) -> None:
+    """apache/arrow-rs-object-store#805: a valid token of the wrong identity, kept for an hour."""
     accounts = {f"p{n}": f"agent-{n}@my-project.iam.gserviceaccount.com" for n in range(PROFILES)}
     for account in accounts.values():
         google.add_account(account)

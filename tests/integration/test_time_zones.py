@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time zone of the host, and the form of expireTime, change nothing.
-
-google-auth-library-java#931 and #932: expireTime was read in the host's zone, and a token counted as valid
-for eight hours too long, or as dead.
-"""
+"""The time zone of the host, and the form of expireTime, change nothing."""
 
 from __future__ import annotations
 
@@ -35,6 +31,10 @@ FORMS = [
 
 @pytest.mark.parametrize("zone", ZONES)
 def test_a_token_lives_as_long_in_every_zone(start: Starter, google: Standin, zone: str) -> None:
+    """google-auth-library-java#931 and #932: expireTime was read in the host's zone.
+
+    A token counted as valid for eight hours too long, or as dead.
+    """
     profiles = {f"p{n}": {"lifetime": f"{3600 - n}s"} for n in range(len(FORMS))}
     broker = start(google, env={"TZ": zone}, profiles=profiles)
     for name, form in zip(profiles, FORMS, strict=True):
