@@ -82,6 +82,7 @@ static struct mint_plan plan_of(struct hour *hour, enum fault fault)
 
 	switch (fault) {
 	case FAULT_NONE:
+	case FAULT_MIXED:
 	case FAULT_COUNT:
 		return good_plan(hour);
 	case FAULT_DOWN:
@@ -99,8 +100,6 @@ static struct mint_plan plan_of(struct hour *hour, enum fault fault)
 		plan.end = MINT_SUCCEEDS;
 		plan.life_ms = 1000 + below(hour, 60000);
 		break;
-	case FAULT_MIXED:
-		return plan_of(hour, (enum fault)below(hour, FAULT_MIXED));
 	}
 	return plan;
 }
@@ -108,7 +107,10 @@ static struct mint_plan plan_of(struct hour *hour, enum fault fault)
 /* A mint that begins from now on meets what there is now. */
 static void plan_next(struct hour *hour)
 {
-	hour->fixture.plan = plan_of(hour, hour->fault);
+	const bool mixed = hour->fault == FAULT_MIXED;
+
+	hour->fixture.plan =
+		plan_of(hour, mixed ? (enum fault)below(hour, FAULT_MIXED) : hour->fault);
 }
 
 static void note_answers(struct hour *hour, const struct client *client)
