@@ -157,6 +157,7 @@ def test_a_refusal_by_google_is_403_and_kept(broker: Broker, google: Standin, st
 
 
 def test_the_log_names_the_missing_permission(broker: Broker, google: Standin) -> None:
+    """google-github-actions/auth#340: denied although "granted", but elsewhere."""
     google.revoke(USER, ACCOUNT)
     _, ref = explanation(broker.token())
     line = assert_reported(broker, ref)
@@ -215,7 +216,10 @@ LOGIN = {
 @pytest.mark.parametrize("step, status, text", LOGIN.values(), ids=LOGIN.keys())
 def test_a_fault_of_the_login_is_told_from_one_of_google(
         broker: Broker, google: Standin, step: Step, status: int, text: str) -> None:
-    """oidc-agent#507: an expired login is said at once, and how to mend it."""
+    """oidc-agent#507: an expired login is said at once, and how to mend it.
+
+    google-auth-library-nodejs#1961: invalid_rapt, and no word of the command that mends it.
+    """
     google.script("token", step)
     reply = broker.token()
     assert reply.status == status

@@ -79,6 +79,7 @@ def test_a_request_at_the_margin_gets_the_new_token(broker: Broker, google: Stan
 
 
 def test_a_stale_token_is_served_where_the_mint_fails(broker: Broker, google: Standin) -> None:
+    """djc/gcp_auth#1: a token that is valid still is better than none."""
     google.script(MINT, Step(life_s=STALE_S))
     first = broker.token()
     google.always(MINT, Step(status=503))
@@ -140,7 +141,10 @@ def test_a_mint_that_hangs_is_503_after_2500_ms_and_fills_the_cache(broker: Brok
 
 
 def test_an_expired_token_is_never_served(broker: Broker, google: Standin) -> None:
-    """gke-metadata-server#220: the cache kept expired tokens."""
+    """gke-metadata-server#220: the cache kept expired tokens.
+
+    google-auth-library-php#308: the cache had an end of its own, not the token's.
+    """
     google.always(MINT, Step(life_s=2.5))
     seen: dict[str, int] = {}
     begun = time.monotonic()
@@ -155,7 +159,10 @@ def test_an_expired_token_is_never_served(broker: Broker, google: Standin) -> No
 
 
 def test_a_storm_of_clients_is_no_storm_of_mints(broker: Broker, google: Standin) -> None:
-    """kubernetes#9410 and #28871: hot loops of clients."""
+    """kubernetes#9410 and #28871: hot loops of clients.
+
+    LianjiaTech/bella-openapi#386: storms of refreshes.
+    """
     google.always(MINT, Step(life_s=STALE_S))
     begun = time.monotonic()
     with broker.client() as client:
@@ -172,7 +179,10 @@ def test_a_storm_of_clients_is_no_storm_of_mints(broker: Broker, google: Standin
     Step(content_type="application/json"), Step(big_body=200_000),
 ], ids=repr)
 def test_every_form_of_a_good_answer_is_read(broker: Broker, google: Standin, step: Step) -> None:
-    """0 to 9 fraction digits and any offset; gcloud and Python fail with a fraction."""
+    """0 to 9 fraction digits and any offset; gcloud and Python fail with a fraction.
+
+    google-api-dotnet-client#1838: a fraction of nine digits was not read.
+    """
     google.script(MINT, step)
     assert 3590 <= broker.token().expires_in <= 3600
 
@@ -189,6 +199,7 @@ def test_life_counts_by_googles_clock(broker: Broker, google: Standin) -> None:
 
 
 def test_waiters_behind_the_margin_share_one_mint(broker: Broker, google: Standin) -> None:
+    """google-cloud-go#12586: several began the one refresh."""
     google.script(MINT, Step(life_s=STALE_S))
     first = broker.token()
     google.hold(MINT)

@@ -157,7 +157,10 @@ def test_the_audit_trail_moves(start: Starter) -> None:
 
 
 def test_a_new_login_counts_at_once(broker: Broker, google: Standin) -> None:
-    """oidc-agent#507: once the operator has logged in again, nobody waits out a kept failure."""
+    """oidc-agent#507: once the operator has logged in again, nobody waits out a kept failure.
+
+    anthropics/claude-code#726: the old login was kept after a new one.
+    """
     google.revoke_login()
     assert broker.token().status == 403
     new = google.new_login()

@@ -33,7 +33,10 @@ def faults_of(crowd: Crowd) -> list[str]:
 
 
 def test_a_thousand_first_requests_make_one_mint(start: Starter, google: Standin) -> None:
-    """identity-metadata-server#17: parallel cache misses."""
+    """identity-metadata-server#17: parallel cache misses.
+
+    google-auth-library-python#1780: N threads refreshed N times.
+    """
     broker = start(google, broker=OPEN)
     google.hold(MINT)
     with Crowd(broker.address(), request(TOKEN), MANY) as crowd:
@@ -85,6 +88,7 @@ def test_who_leaves_first_takes_nothing_from_who_comes_then(broker: Broker,
 
 
 def test_all_of_them_leaving_ends_no_mint(broker: Broker, google: Standin) -> None:
+    """google-cloud-go#10919: a refresh ended with who had asked first."""
     google.hold(MINT)
     clients = [broker.client() for _ in range(30)]
     for client in clients:

@@ -205,6 +205,7 @@ def test_a_client_of_a_workforce_pool_authenticates(start: Starter, google: Stan
 
 
 def test_a_login_that_impersonates_is_a_chain_of_two(start: Starter, google: Standin) -> None:
+    """golang/oauth2#515: such a file was not known."""
     google.add_account(MIDDLE)
     google.grant(USER, MIDDLE)
     google.grant(MIDDLE, ACCOUNT)
@@ -235,6 +236,7 @@ def test_a_preflight_asks_for_who_would_mint(start: Starter, google: Standin) ->
 
 @pytest.mark.parametrize("kind", ["service_account", "external_account"])
 def test_other_credentials_may_impersonate(start: Starter, google: Standin, kind: str) -> None:
+    """google-auth-library-java#1843: only some kinds could stand within."""
     google.add_account(MIDDLE)
     google.grant(SOURCE_ACCOUNT, MIDDLE)
     google.grant(google.principal(), MIDDLE)
@@ -345,6 +347,7 @@ def test_the_login_of_gcloud_is_the_source(start: Starter, google: Standin) -> N
 
 
 def test_a_gcloud_that_is_slow_holds_up_nobody(start: Starter, google: Standin) -> None:
+    """googleapis/google-cloud-cpp#1457: one slow refresh held up everybody."""
     gcloud = program(google.directory, "sleep 600")
     broker = start(google, source={"type": "gcloud", "gcloud": gcloud})
     with broker.client() as client:

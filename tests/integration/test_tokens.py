@@ -75,6 +75,7 @@ def test_a_quota_project_is_sent_only_where_it_is_set(start: Starter, google: St
 
 
 def test_a_quota_project_of_the_file_is_not_sent(start: Starter, google: Standin) -> None:
+    """googleapis/google-cloud-java#14450: the file's quota project made the mint fail."""
     broker = start(google, source={
         "type": "file", "file": google.write_adc(quota_project_id="other-project")})
     assert broker.token().token
@@ -91,7 +92,10 @@ def test_a_second_request_is_served_from_the_cache(broker: Broker, google: Stand
 
 
 def test_expires_in_counts_down(broker: Broker, google: Standin) -> None:
-    """gcp-metadata and test-infra#16762: what is said of the life is true when it is said."""
+    """gcp-metadata and test-infra#16762: what is said of the life is true when it is said.
+
+    google-auth-library-ruby#464: a kept answer had its first expires_in.
+    """
     first = broker.token()
     begun = time.monotonic()
     later = broker.until(lambda reply: reply.expires_in < first.expires_in)
@@ -129,6 +133,7 @@ def test_a_key_needs_no_token_endpoint(by_key: Broker, google: Standin) -> None:
 
 
 def test_an_assertion_is_what_google_asks_for(by_key: Broker, google: Standin) -> None:
+    """google-auth-library-java#682: iat of a fast clock was refused: it is dated back."""
     before = int(time.time())
     assert by_key.token().token
     claims = jwt.peek(google.assertions[0])
@@ -140,7 +145,7 @@ def test_an_assertion_is_what_google_asks_for(by_key: Broker, google: Standin) -
 
 
 def test_every_attempt_has_an_assertion_of_its_own(by_key: Broker, google: Standin) -> None:
-    """goth#113: the stale one was sent again and again."""
+    """peburrows/goth#113: the stale one was sent again and again."""
     google.script(MINT, Step(status=503, close=True), Step(reset=True))
     by_key.until_token(timeout_s=15)
     assert google.count(MINT) == 3 and len(set(google.assertions)) == 3
@@ -148,6 +153,7 @@ def test_every_attempt_has_an_assertion_of_its_own(by_key: Broker, google: Stand
 
 
 def test_a_clock_that_is_off_is_told_and_made_up_for(start: Starter, google: Standin) -> None:
+    """googleapis/google-api-php-client#1501: "Invalid JWT" was the host's clock."""
     google.clock_offset_s = 200.0
     broker = start(google, source={"type": "file", "file": google.write_service_account()},
                    profiles={"one": {}, "two": {"lifetime": "30m"}})

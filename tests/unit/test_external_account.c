@@ -66,6 +66,7 @@ static void subject_sent(const char *subject)
 		fail_msg("%s", fake_http_request()->body);
 }
 
+/* Azure/azure-sdk-for-rust#1739: the token's file was read once. */
 static void a_file_is_read_anew_at_every_refresh_and_trimmed(void **state)
 {
 	struct credential_info info;

@@ -299,6 +299,7 @@ static void an_answer_without_a_usable_token_is_a_failed_mint(void **state)
 		check_bad_answer(bodies[i]);
 }
 
+/* masumi-network/Citadel#203: what cannot be read was no end at all. */
 static void an_expire_time_that_cannot_be_read_is_a_failed_mint(void **state)
 {
 	static const char *const bodies[] = {

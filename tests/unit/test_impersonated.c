@@ -73,7 +73,10 @@ static void the_accounts_token_is_the_sources(void **state)
 	source_has_token("middle-token");
 }
 
-/* stacklok/toolhive#6237: each token by its own expiry. */
+/*
+ * stacklok/toolhive#6237: each token by its own expiry.
+ * google-auth-library-python#516: an impersonating source refreshed what was valid still.
+ */
 static void each_token_is_kept_by_its_own_expiry(void **state)
 {
 	(void)state;

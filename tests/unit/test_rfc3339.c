@@ -117,6 +117,7 @@ static const char *const bad[] = {
 	"\357\274\222026-11-29T10:00:00Z",
 };
 
+/* vacp2p/nim-libp2p#2975: a fraction was taken for milliseconds, and none for no end. */
 static void timestamps_are_read_to_the_millisecond(void **state)
 {
 	(void)state;

@@ -197,6 +197,7 @@ static void a_storm_at_a_short_life(int64_t life_ms, int64_t margin_s)
 		assert_int_equal(served, 2000);
 }
 
+/* apache/arrow-rs#6625: a margin as long as the server's made each call a refresh. */
 static void short_lived_tokens_do_not_become_a_mint_a_request(void **state)
 {
 	static const struct {
@@ -214,6 +215,7 @@ static void short_lived_tokens_do_not_become_a_mint_a_request(void **state)
 		a_storm_at_a_short_life(rows[i].life_ms, rows[i].margin_s);
 }
 
+/* GoogleCloudPlatform/esp-v2#137: a token with hardly any life, and a hot loop. */
 static void a_life_of_29_s_is_served_to_those_who_waited_and_for_a_second(void **state)
 {
 	struct client client = {0};

@@ -127,6 +127,7 @@ static void a_wall_step_changes_no_wait_and_no_backoff(void **state)
 	}
 }
 
+/* ltratt/pizauth#47: the timer stood still in a suspend. */
 static void a_suspended_machine_finds_its_token_aged(void **state)
 {
 	/* By how much each clock is ahead on waking, and what is left of 3,601 s then. */

@@ -206,6 +206,7 @@ static void the_old_token_is_served_at_once_during_the_hold(void **state)
 	assert_int_equal(f.start_count, 2);
 }
 
+/* hashicorp/terraform-provider-google#15042: a new grant takes minutes to count. */
 static void a_permanent_failure_is_kept_for_30_s(void **state)
 {
 	struct client client = {0};

@@ -135,6 +135,7 @@ static void ask_again(struct client *client, const struct token_answer *answer)
 	client_ask(client, client->subject);
 }
 
+/* google-auth-library-java#1002: who waited was woken before the token was there. */
 static void a_callback_may_ask_again_and_has_the_new_token_at_once(void **state)
 {
 	struct client clients[10] = {0};
