@@ -23,7 +23,8 @@ struct minter {
 	struct minter_options options;
 	struct minter_stats stats;
 	int64_t skew_s;
-	unsigned refusals; /* of the source's token, in a row */
+	char refused
+		[SECRET_FINGERPRINT_SIZE]; /* the source's token that was, since a mint went well */
 	unsigned busy;
 };
 
@@ -31,6 +32,7 @@ struct mint {
 	struct minter *minter;
 	struct token_key key; /* borrowed from the entry, which outlives its mint */
 	char ref[TOKEN_REF_SIZE];
+	char source[SECRET_FINGERPRINT_SIZE]; /* the source's token that was used */
 	int64_t began_ms;
 	struct credential_route route;
 	struct credential_call *source_call;
@@ -58,7 +60,7 @@ void minter_set_source(struct minter *minter, struct credential *credential, con
 	minter->options.credential = credential;
 	minter->options.endpoint = endpoint;
 	minter->options.quota_project = quota_project;
-	minter->refusals = 0;
+	minter->refused[0] = '\0';
 }
 
 void minter_set_audit(struct minter *minter, struct audit *audit)
@@ -168,18 +170,19 @@ static void note_skew(struct mint *mint, int64_t skew_s)
 }
 
 /*
- * A refused source token is dropped, and the next try gets a new one. A second refusal in a row is no
- * accident of a cached token: that login is not accepted.
+ * A refused source token is dropped, and the next try gets a new one. Where that is refused too it was
+ * no accident of a cached token: the login is not accepted.
  */
 static void judge_refusal(struct mint *mint, struct failure *failure)
 {
 	struct minter *const minter = mint->minter;
 
 	credential_drop_token(mint->route.credential);
-	if (++minter->refusals < 2)
-		return;
-	failure->class = FAILURE_PERMANENT;
-	failure->public = FAILURE_LOGIN_EXPIRED;
+	if (minter->refused[0] && strcmp(minter->refused, mint->source) != 0) {
+		failure->class = FAILURE_PERMANENT;
+		failure->public = FAILURE_LOGIN_EXPIRED;
+	}
+	memcpy(minter->refused, mint->source, sizeof(minter->refused));
 }
 
 static void on_token(void *ctx, const struct iam_token *token, const struct failure *failure)
@@ -191,16 +194,20 @@ static void on_token(void *ctx, const struct iam_token *token, const struct fail
 	if (token) {
 		const struct mint_result result = {.token = token->token,
 						   .life_ms = token->life_ms};
-		mint->minter->refusals = 0;
+		mint->minter->refused[0] = '\0';
 		note_skew(mint, token->skew_s);
 		finish(mint, &result, NULL);
 		return;
 	}
 	own = *failure;
+	/* A clock that is off is a reason to be refused: what is signed next is corrected. */
+	if (own.date_s)
+		note_skew(mint,
+			  clock_wall_ms(mint->minter->options.timers->clock) / 1000 - own.date_s);
 	if (own.source_token_refused)
 		judge_refusal(mint, &own);
 	else
-		mint->minter->refusals = 0;
+		mint->minter->refused[0] = '\0';
 	finish(mint, NULL, &own);
 }
 
@@ -220,6 +227,7 @@ static void on_source(void *ctx, struct secret *token, const struct failure *fai
 		finish(mint, &result, NULL);
 		return;
 	}
+	memcpy(mint->source, secret_fingerprint(token), sizeof(mint->source));
 	const struct iam_token_request request = {
 		.endpoint = minter->options.endpoint,
 		.service_account = mint->key.service_account,

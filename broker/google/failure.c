@@ -366,6 +366,7 @@ void failure_from_answer(struct failure *failure, enum failure_step step,
 		return;
 	}
 	failure->http_status = answer->status;
+	failure->date_s = answer->date_s > 0 ? answer->date_s : 0;
 	if (answer->retry_after_s > 0)
 		failure->retry_after_s = answer->retry_after_s < MAX_RETRY_AFTER_S ?
 						 answer->retry_after_s :

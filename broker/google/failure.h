@@ -46,6 +46,7 @@ struct failure {
 	char permission[96]; /* the permission that is missing, "" where it is none */
 	char detail[256];    /* for the operator's log; never upstream text, never a secret */
 	int64_t retry_after_s;	   /* what upstream asked for, 0..60 */
+	int64_t date_s;		   /* Google's time with the answer; 0 where it did not say */
 	bool source_token_refused; /* 401: the source's token must not be used again */
 };
 

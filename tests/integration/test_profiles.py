@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
-from tests.google.standin import Standin
+from tests.google.script import Step
+from tests.google.standin import USER, Standin
 
 from .conftest import Starter
-from .http1 import ACCOUNTS
+from .deadline import eventually
+from .http1 import ACCOUNTS, TOKEN, request
+
+MINT = "generateAccessToken"
 
 V1 = "/computeMetadata/v1"
 
@@ -25,6 +29,36 @@ def test_profiles_never_cross(start: Starter) -> None:
         assert broker.get(f"{ACCOUNTS}/default/email", name).text == account
         assert broker.get(f"{ACCOUNTS}/{account}/token", name).token == tokens[name]
         assert broker.get(f"{ACCOUNTS}/{account}/token", other).status == 404  # kube2iam#15
+
+
+def test_one_refused_source_token_is_one_refusal_however_many_used_it(start: Starter,
+                                                                     google: Standin) -> None:
+    """Two mints went out with the same cached token: that is no login that has ended."""
+    accounts = {name: f"{name}@my-project.iam.gserviceaccount.com" for name in ("one", "two")}
+    for account in accounts.values():
+        google.add_account(account)
+        google.grant(USER, account)
+    broker = start(google, profiles={n: {"service_account": a} for n, a in accounts.items()})
+    google.script(MINT, Step(status=401), Step(status=401))
+    google.hold(MINT)
+    with broker.client("one") as one, broker.client("two") as two:
+        one.send(request(TOKEN))
+        two.send(request(TOKEN))
+        google.wait_for(MINT, 2)
+        google.release(MINT)
+        assert {one.read().status, two.read().status} == {503}
+    for name in accounts:
+        eventually("a token", lambda name=name: broker.token(name).status == 200)
+
+
+def test_a_clock_that_is_off_costs_one_try(start: Starter, google: Standin) -> None:
+    """google-api-php-client#1501, google-cloud-python#15080: a signed assertion of another hour."""
+    google.clock_offset_s = 7200
+    broker = start(google, source={"type": "file", "file": google.write_service_account()})
+    assert broker.token().status == 503
+    assert "behind Google's time" in broker.log
+    eventually("a token", lambda: broker.token().status == 200)
+    assert google.count(MINT) == 2
 
 
 def test_a_profile_without_a_number_has_no_route_for_it(start: Starter) -> None:
