@@ -102,8 +102,9 @@ def is_gone(session: Session) -> bool:
 
 
 def waiting_crowd(google: Standin, session: Session, count: int = 64) -> Crowd:
-    """So many requests at a session's endpoint that wait for a mint, which is held. One more has been
-    answered, behind them all: the endpoint must take that many connections."""
+    """So many requests at a session's endpoint that wait for a mint, which is held. Two more have been
+    answered: one before, which pins it, and one behind them all, for which there must be room."""
+    assert ask(session, "/").status == 200
     before = google.count(MINT)
     google.hold(MINT)
     crowd = Crowd(address(session), request(TOKEN), count)

@@ -230,7 +230,8 @@ def test_everything_at_once(start: Starter, google: Standin, reloads: bool) -> N
     for session in listed(broker):
         delete(broker, session)
     assert listed(broker) == []
-    eventually("all closed", lambda: len(procfs.descriptors(broker.pid)) <= before + 4, 8)
+    # libcurl keeps connections to Google
+    eventually("all closed", lambda: len(procfs.descriptors(broker.pid)) <= before + 24, 8)
     ids = [[line["session"] for line in broker.audit_of(event)]
            for event in ("session.open", "session.close")]
     assert sorted(ids[0]) == sorted(ids[1])

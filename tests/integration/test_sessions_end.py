@@ -89,7 +89,7 @@ def test_64_waiting_requests(start: Starter, google: Standin, how: str) -> None:
         wait_until_gone(session, 1)
         line = closed_with(broker, session)
         assert (line["reason"], line["requests"], line["tokens"], line["refused"]) == (
-            reason, 65, 0, 64)
+            reason, 66, 0, 64)
 
 
 @pytest.mark.parametrize("end", ["close", "reset", "half_close"])
