@@ -285,17 +285,6 @@ static void on_closing(void *ctx, struct http_request *request)
 	pending_free(pending);
 }
 
-/* A session's only peer is the one that it is pinned to. */
-static bool is_trusted(void *ctx, const struct address *peer)
-{
-	const struct endpoint *const endpoint = ctx;
-	const struct admission *const admission = &endpoint->admission;
-
-	return (admission->pin == PIN_NONE || admission->count) &&
-	       admission_judge(admission, &endpoint->profile->settings->allow_peers,
-			       endpoint->context.bridges, peer) == ADMISSION_YES;
-}
-
 static void on_limit(void *ctx, enum http_limit limit, const struct address *peer)
 {
 	static const struct refusal refusals[] = {
@@ -311,6 +300,5 @@ const struct http_handler endpoint_handler = {
 	.request = on_request,
 	.gone = on_gone,
 	.closing = on_closing,
-	.trusted = is_trusted,
 	.limit = on_limit,
 };

@@ -77,7 +77,6 @@ struct http_connection {
 	uint64_t consumed_bytes;   /* of whole request heads */
 	bool gone;		   /* nothing is to be sent any more */
 	struct address peer;
-	bool trusted; /* when it was accepted */
 	uid_t peer_uid;
 	gid_t peer_gid;
 	pid_t peer_pid;

@@ -185,38 +185,14 @@ static bool has_room_for_user(const struct http_listener *listener, uid_t uid)
 	return all < listener->max_connections && own < (listener->max_connections + 1) / 2;
 }
 
-/*
- * Whoever may be another than the sandbox holds half of the connections at the most, and all of them
- * together three quarters; what is left is for the sandbox, and for a first connection of each who has
- * none. A neighbour that keeps connections open keeps nobody out.
- */
-static bool has_room_for_stranger(const struct http_listener *listener, const struct address *peer)
-{
-	const size_t half = (listener->max_connections + 1) / 2;
-	size_t strangers = 0;
-	size_t own = 0;
-
-	list_for_each(link, &listener->connections) {
-		const struct http_connection *const connection =
-			CONTAINER_OF(link, struct http_connection, link);
-		if (connection->trusted)
-			continue;
-		strangers++;
-		own += address_same_ip(&connection->peer, peer);
-	}
-	return !own || (own < half && 2 * strangers < 3 * half);
-}
-
 static bool has_room_for(const struct http_connection *connection)
 {
 	const struct http_listener *const listener = connection->listener;
 
 	if (listener->server->connections >= listener->server->max_connections)
 		return false;
-	if (!listener->has_local)
-		return has_room_for_user(listener, connection->peer_uid);
-	return listener->count < listener->max_connections &&
-	       (connection->trusted || has_room_for_stranger(listener, &connection->peer));
+	return listener->has_local ? listener->count < listener->max_connections :
+				     has_room_for_user(listener, connection->peer_uid);
 }
 
 static void take(struct http_listener *listener, int fd, const struct address *peer)
@@ -225,8 +201,6 @@ static void take(struct http_listener *listener, int fd, const struct address *p
 	struct http_connection *const connection = http_connection_new(listener, fd, peer);
 
 	note_peer(connection);
-	connection->trusted = !listener->handler->trusted ||
-			      listener->handler->trusted(listener->handler_ctx, peer);
 	if (!has_room_for(connection)) {
 		if (listener->handler->limit)
 			listener->handler->limit(listener->handler_ctx, HTTP_LIMIT_CONNECTIONS,

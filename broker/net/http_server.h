@@ -46,8 +46,6 @@ struct http_handler {
 	void (*gone)(void *ctx, struct http_request *request);
 	/* Time is up while the request waits: it must be answered here. */
 	void (*closing)(void *ctx, struct http_request *request);
-	/* May this peer take all of the listener's connections, or half of them? NULL: all. */
-	bool (*trusted)(void *ctx, const struct address *peer);
 	/* A limit was met by a peer; may be NULL. */
 	void (*limit)(void *ctx, enum http_limit limit, const struct address *peer);
 };

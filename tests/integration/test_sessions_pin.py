@@ -139,25 +139,6 @@ def test_an_intruder_that_hammers_never_gets_anything(offline: Broker) -> None:
         assert closed_with(offline, session)["tokens"] == 1
 
 
-@pytest.mark.parametrize("pin", ["launcher", "first"])
-def test_an_intruder_that_keeps_connections_open_keeps_nobody_out(offline: Broker, pin: str) -> None:
-    """Half of them before the pin, and three quarters with friends: the rest is the sandbox's."""
-    session = opened(offline, pin=pin)
-    with contextlib.ExitStack() as stack:
-        for number in range(200):
-            silent = stack.enter_context(Client(address(session), source=f"127.0.1.{number // 100}"))
-            silent.send(b"GET ")
-        if pin == "launcher":
-            assert patch(offline, session, ME).status == 200
-        else:
-            assert ask(session, source=ME).token
-        agents = [stack.enter_context(Client(address(session), source=ME)) for _ in range(16)]
-        for agent in agents:
-            agent.send(request(TOKEN))
-        assert {agent.read().status for agent in agents} == {200}
-    delete(offline, session)
-
-
 def test_without_a_pin_a_request_gets_503_after_two_and_a_half_seconds(offline: Broker) -> None:
     session = opened(offline, pin="launcher")
     begun = time.monotonic()
