@@ -39,9 +39,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class Server(http.server.ThreadingHTTPServer):
+    def handle_error(self, *args: object) -> None:
+        """A client that does not accept the certificate hangs up; what it says of it is on its side."""
+
+
 def main() -> None:
     cert, key, port, *command = sys.argv[1:]
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", int(port)), Handler)
+    server = Server(("127.0.0.1", int(port)), Handler)
     server.requests, server.names = [], {}
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)
