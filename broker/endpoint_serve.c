@@ -285,6 +285,17 @@ static void on_closing(void *ctx, struct http_request *request)
 	pending_free(pending);
 }
 
+/* Only a pin tells the sandbox from its neighbours. */
+static bool is_pinned(void *ctx, const struct address *peer)
+{
+	const struct endpoint *const endpoint = ctx;
+	const struct admission *const admission = &endpoint->admission;
+
+	return admission->count &&
+	       admission_judge(admission, &endpoint->profile->settings->allow_peers,
+			       endpoint->context.bridges, peer) == ADMISSION_YES;
+}
+
 static void on_limit(void *ctx, enum http_limit limit, const struct address *peer)
 {
 	static const struct refusal refusals[] = {
@@ -300,5 +311,6 @@ const struct http_handler endpoint_handler = {
 	.request = on_request,
 	.gone = on_gone,
 	.closing = on_closing,
+	.favours = is_pinned,
 	.limit = on_limit,
 };

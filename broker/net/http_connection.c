@@ -42,7 +42,7 @@ void http_connection_free(struct http_connection *connection)
 	loop_source_free(connection->watch);
 	if (list_linked(&connection->link)) {
 		list_remove(&connection->link);
-		http_listener_release(connection->listener);
+		http_listener_release(connection->listener, connection);
 	}
 	free(connection);
 }

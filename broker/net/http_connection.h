@@ -48,6 +48,7 @@ struct http_listener {
 	size_t max_connections;
 	size_t max_body_bytes;
 	size_t count;
+	size_t displaced; /* of them, cut and about to end */
 	struct list connections;
 	const struct http_handler *handler;
 	void *handler_ctx;
@@ -76,6 +77,7 @@ struct http_connection {
 	struct loop_source *watch; /* IDLE: the first byte; WAITING: the hang-up */
 	uint64_t consumed_bytes;   /* of whole request heads */
 	bool gone;		   /* nothing is to be sent any more */
+	bool displaced;		   /* cut to make room; not counted any more */
 	struct address peer;
 	uid_t peer_uid;
 	gid_t peer_gid;
@@ -102,8 +104,9 @@ void http_request_abandon(struct http_request *request);
 struct http_stream *http_request_stream(const struct http_request *request);
 
 /* http_listener.c */
-/* One connection less; frees a closed listener with its last one. */
-void http_listener_release(struct http_listener *listener);
+/* Without this connection, which ends; frees a closed listener with its last one. */
+void http_listener_release(struct http_listener *listener,
+			   const struct http_connection *connection);
 /* Has every waiting request answered, and ends what is idle. */
 void http_listener_dismiss(struct http_listener *listener);
 /* Takes a batch of what waits; false where nothing is left. */

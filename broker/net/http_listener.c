@@ -68,9 +68,10 @@ void http_listener_set_max_connections(struct http_listener *listener, size_t ma
 	listener->max_connections = max_connections;
 }
 
-void http_listener_release(struct http_listener *listener)
+void http_listener_release(struct http_listener *listener, const struct http_connection *connection)
 {
 	listener->count--;
+	listener->displaced -= connection->displaced;
 	if (!listener->server && !listener->count)
 		free(listener);
 }
@@ -185,14 +186,44 @@ static bool has_room_for_user(const struct http_listener *listener, uid_t uid)
 	return all < listener->max_connections && own < (listener->max_connections + 1) / 2;
 }
 
+static bool is_favoured(const struct http_listener *listener, const struct address *peer)
+{
+	return listener->handler->favours &&
+	       listener->handler->favours(listener->handler_ctx, peer);
+}
+
+/*
+ * A stranger that keeps connections open keeps the sandbox out no longer than until it comes: the
+ * stranger's oldest that has no request under way ends. False where there is none.
+ */
+static bool displace_a_stranger(struct http_listener *listener)
+{
+	list_for_each(link, &listener->connections) {
+		struct http_connection *const connection =
+			CONTAINER_OF(link, struct http_connection, link);
+		if (connection->displaced ||
+		    (connection->phase != HTTP_PHASE_READING &&
+		     connection->phase != HTTP_PHASE_IDLE) ||
+		    is_favoured(listener, &connection->peer))
+			continue;
+		connection->displaced = true;
+		listener->displaced++;
+		http_connection_cut(connection);
+		return true;
+	}
+	return false;
+}
+
 static bool has_room_for(const struct http_connection *connection)
 {
-	const struct http_listener *const listener = connection->listener;
+	struct http_listener *const listener = connection->listener;
 
 	if (listener->server->connections >= listener->server->max_connections)
 		return false;
-	return listener->has_local ? listener->count < listener->max_connections :
-				     has_room_for_user(listener, connection->peer_uid);
+	if (!listener->has_local)
+		return has_room_for_user(listener, connection->peer_uid);
+	return listener->count - listener->displaced < listener->max_connections ||
+	       (is_favoured(listener, &connection->peer) && displace_a_stranger(listener));
 }
 
 static void take(struct http_listener *listener, int fd, const struct address *peer)

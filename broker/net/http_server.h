@@ -46,6 +46,11 @@ struct http_handler {
 	void (*gone)(void *ctx, struct http_request *request);
 	/* Time is up while the request waits: it must be answered here. */
 	void (*closing)(void *ctx, struct http_request *request);
+	/*
+	 * Is this the peer that the listener is for? It takes the place of one that is not, where no
+	 * place is left. NULL: all peers are alike.
+	 */
+	bool (*favours)(void *ctx, const struct address *peer);
 	/* A limit was met by a peer; may be NULL. */
 	void (*limit)(void *ctx, enum http_limit limit, const struct address *peer);
 };

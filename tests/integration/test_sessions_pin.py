@@ -139,6 +139,30 @@ def test_an_intruder_that_hammers_never_gets_anything(offline: Broker) -> None:
         assert closed_with(offline, session)["tokens"] == 1
 
 
+@pytest.mark.parametrize("pin", ["launcher", "first"])
+def test_neighbours_that_keep_connections_open_keep_the_sandbox_out_only_until_the_pin(
+        offline: Broker, pin: str) -> None:
+    session = opened(offline, pin=pin)
+    with contextlib.ExitStack() as stack:
+        if pin == "launcher":
+            assert patch(offline, session, ME).status == 200
+        else:
+            assert ask(session, source=ME).token
+        silent = [stack.enter_context(Client(address(session), source=f"127.0.1.{number // 100}"))
+                  for number in range(200)]
+        for client in silent[:64]:
+            client.send(b"GET ")
+        agents = [stack.enter_context(Client(address(session), source=ME)) for _ in range(64)]
+        for agent in agents:
+            agent.send(request(TOKEN))
+        assert {agent.read().status for agent in agents} == {200}
+        # Full of its own, the sandbox has no more room than anybody.
+        with Client(address(session), source=ME) as one_more:
+            assert one_more.read().status == 503
+        assert get(offline, session).status == 200
+    delete(offline, session)
+
+
 def test_without_a_pin_a_request_gets_503_after_two_and_a_half_seconds(offline: Broker) -> None:
     session = opened(offline, pin="launcher")
     begun = time.monotonic()
