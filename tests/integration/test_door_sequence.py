@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from . import doors
+from . import door_program as doors
 from .deadline import allowed, eventually
-from .doors import METADATA_V4, METADATA_V6, SO_NETNS_COOKIE, Attach, Door
+from .door_program import METADATA_V4, METADATA_V6, SO_NETNS_COOKIE, Attach, Door
 from .namespaces import Namespace, needs_namespaces
 from .procfs import descriptors, status
 
