@@ -5,11 +5,13 @@ gets at them past its own. Answers are looked at inside, packets are counted out
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from .broker import ROOT as ROOT_FOLDER
 from .broker import Broker
 from .conftest import new_directory
 from .engine import IMAGE, Engine
@@ -138,3 +140,31 @@ def test_further_resolvers_are_open_for_dns_alone(
         # Of IPv6 the kernel sends a datagram of a connected socket by the route that it has looked up for
         # the first port. It says nothing there: what is served is served by TCP.
         assert set(outside.seen(but_dns_of=further)) <= {"fd00:ec2::253 17 80"}
+
+
+def test_frames_need_net_raw_and_the_host_can_stop_them(
+        engine: Engine, outside: Outside, sandbox: Sandbox, bridge: str) -> None:
+    """Nothing inside is asked about a frame that a packet socket sends to the gateway. Hence no agent has NET_RAW,
+    and the host's own rules are still worth having."""
+    def sent(who: str) -> dict[str, int]:
+        outside.forget()
+        mine = sandbox.door.network()
+        link, = json.loads(subprocess.run([*engine.namespace.prefix, "ip", "-json", "link", "show", bridge],
+                                          check=True, capture_output=True, text=True).stdout)
+        sandbox.agent.python("attack_frames.py", json.dumps({
+            "mac": link["address"], "v4": mine["Gateway"], "v6": mine["IPv6Gateway"], "own_v4": mine["IPAddress"],
+            "own_v6": mine["GlobalIPv6Address"], "open": 1}), who=who)
+        # Not the host's own ICMP errors, to those that the frames name as their sender.
+        return {what: count for what, count in outside.seen(but_dns_of=[METADATA_V4, METADATA_V6]).items()
+                if what.split()[0] in (METADATA_V4, METADATA_V6) and what.split()[1] in ("6", "17")}
+
+    with pytest.raises(AssertionError, match="Operation not permitted"):
+        sent(USER)
+    assert sent(ROOT).keys() >= {f"{METADATA_V4} 6 80", f"{METADATA_V6} 6 80"}
+    rules = [*engine.namespace.prefix, ROOT_FOLDER / "scripts" / "host-firewall"]
+    subprocess.run([*rules, "install", "--no-endpoint", "--no-timer"], check=True, capture_output=True)
+    try:
+        assert sent(ROOT) == {}
+        assert answers(sandbox.agent, METADATA_V4) == {METADATA_V4: [ANSWER, ANSWER]}
+    finally:
+        subprocess.run([*rules, "remove", "--no-timer"], check=True, capture_output=True)
