@@ -134,7 +134,7 @@ static void add_address(int fd, const struct endpoint *endpoint)
 	nl_begin(&request, RTM_NEWADDR, &fixed, sizeof(fixed));
 	nl_put(&request, IFA_LOCAL, endpoint->address, endpoint->size);
 	nl_put(&request, IFA_ADDRESS, endpoint->address, endpoint->size);
-	added = nl_ask(fd, &request, 0) == 0;
+	added = nl_ask(fd, &request, NL_NEW) == 0;
 	demand(added, errno == EEXIST ? EXIT_TAKEN : EXIT_ADDRESS,
 	       "the metadata address cannot be added to lo, which takes NET_ADMIN:");
 }
