@@ -104,10 +104,10 @@ void http_listener_close(struct http_listener *listener)
 	struct http_server *const server = listener->server;
 
 	loop_source_free(listener->source);
-	/* The other holder's copy would keep the queue open. */
 	if (listener->shared)
-		(void)shutdown(listener->fd, SHUT_RDWR);
-	close(listener->fd);
+		shared_accept_close(listener->fd);
+	else
+		close(listener->fd);
 	timer_stop(loop_timers(server->loop), &listener->pause);
 	list_remove(&listener->link);
 	http_listener_dismiss(listener);
