@@ -110,7 +110,7 @@ NODISCARD int broker_reload(struct broker *broker, struct err *err);
 /* The counters of that name, made where there are none. Borrowed. */
 struct counters *broker_counters(struct broker *broker, const char *profile);
 
-/* Frees the credentials of before that no call holds; no mint may be under way. */
+/* Frees the credentials of before that nobody uses any more; looks again soon for the others. */
 void broker_free_retired(struct broker *broker);
 
 /* The profile of that name, or NULL. Borrowed. */

@@ -234,5 +234,6 @@ int external_account_new(const struct credential_file *file, struct credential *
 		.external = true,
 	};
 	*out = impersonates ? impersonation_new(&impersonation, file->options) : exchange;
+	(*out)->repair = xstrdup(CREATE);
 	return 0;
 }

@@ -224,6 +224,7 @@ int gcloud_open(const struct credential_options *options, struct credential **ou
 	struct gcloud *const self = xcalloc(1, sizeof(*self));
 	credential_init(&self->base, &gcloud_ops, options);
 	self->base.principal = xstrdup("");
+	self->base.repair = xstrdup(LOG_IN);
 	self->base.content = secret_new(program, strlen(program));
 	self->loop = options->loop;
 	strv_add(&self->argv, program, strlen(program));
