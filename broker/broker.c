@@ -204,8 +204,7 @@ static void on_mint_ended(void *ctx, const char *profile, bool ok)
 	struct counters *const counters = broker_counters(broker, profile);
 
 	counters->mints++;
-	if (!ok)
-		counters->mint_failures++;
+	counters->mint_failures += ok ? 0 : 1;
 	settle_later(broker);
 }
 
