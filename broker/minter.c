@@ -191,6 +191,21 @@ static void note_skew(struct mint *mint, int64_t skew_s)
 }
 
 /*
+ * What was signed by a clock that was off, without our knowing, is refused by more than one name: the next
+ * assertion is corrected.
+ */
+static void excuse_skew(const struct mint *mint, int64_t skew_before_s, struct failure *failure)
+{
+	const int64_t found_s = mint->minter->skew_s - skew_before_s;
+
+	if (failure->http_status != 401 || (found_s <= SKEW_WARN_S && found_s >= -SKEW_WARN_S))
+		return;
+	failure->class = FAILURE_TRANSIENT;
+	failure->public = FAILURE_TEMPORARY;
+	failure->source_token_refused = true;
+}
+
+/*
  * A refused source token is dropped, and the next try gets a new one. Where that is refused too it was
  * no accident of a cached token: the login is not accepted.
  */
@@ -222,9 +237,12 @@ static void on_token(void *ctx, const struct iam_token *token, const struct fail
 	}
 	own = *failure;
 	/* A clock that is off is a reason to be refused: what is signed next is corrected. */
-	if (own.date_s)
+	if (own.date_s) {
+		const int64_t before_s = mint->minter->skew_s;
 		note_skew(mint,
 			  clock_wall_ms(mint->minter->options.timers->clock) / 1000 - own.date_s);
+		excuse_skew(mint, before_s, &own);
+	}
 	if (own.source_token_refused)
 		judge_refusal(mint, &own);
 	else

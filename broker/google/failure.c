@@ -179,8 +179,11 @@ static const struct rule rules[] = {
 	 "profile (above 1h the account must be listed in "
 	 "constraints/iam.allowServiceAccountCredentialLifetimeExtension)"},
 	{FAILURE_STEP_MINT, 401, 401, "ACCESS_TOKEN_TYPE_UNSUPPORTED", DENIED, NULL,
-	 "the source's token is of a kind that may not call generateAccessToken: use a login or a "
-	 "service account's key"},
+	 "Google takes no token of that kind: where a service account's key signs it, key or account "
+	 "was deleted or disabled ({repair}); else use a login or a service account's key{skew}"},
+	{FAILURE_STEP_MINT, 401, 401, "ACCOUNT_STATE_INVALID", AGAIN_NEW_TOKEN, NULL,
+	 "{caller} is disabled or was deleted: a service account is enabled with: gcloud iam "
+	 "service-accounts enable {caller}; else use another source"},
 	{FAILURE_STEP_MINT, 401, 401, NULL, AGAIN_NEW_TOKEN, NULL,
 	 "the source's own token was refused: check the host's clock and that the key or login was "
 	 "not revoked, or {repair}{skew}"},

@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-/* The years 1 and 9999: all that RFC 3339 can say lies between. */
-#define FIRST_MS (-62135596800000 - 86400000)
+/* The years 0 and 9999: all that RFC 3339 can say lies between. */
+#define FIRST_MS (-62167219200000 - 86400000)
 #define LAST_MS (253402300799999 + 86400000)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
