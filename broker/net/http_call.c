@@ -136,7 +136,8 @@ static int refuse_rewind(void *ctx, curl_off_t offset, int origin)
 /*
  * Where a kept connection ends before the answer begins, libcurl by itself sends the request once more on
  * a new one. Not a body that has left already: whether it was acted upon is not known, and an assertion
- * goes out once.
+ * goes out once. A stream that HTTP/2 refused is among them, though it was not looked at: such a call is
+ * tried again by who made it, after its backoff.
  */
 static void set_body(struct http_call *call, struct secret *body)
 {

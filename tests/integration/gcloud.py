@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -54,13 +55,21 @@ cat <<'END'
 {answer}END""")
 
 
+def may_make_namespaces() -> bool:
+    """Whether the real one can be kept from every network."""
+    tools = (shutil.which(name) for name in ("ip", "nsenter", "unshare"))
+    return os.geteuid() == 0 and all(tools) and subprocess.run(
+        ["unshare", "--net", "true"], stdin=subprocess.DEVNULL, capture_output=True,
+        check=False).returncode == 0
+
+
 def which() -> tuple[str | None, str]:
     """The program to run, None for the recorded one; and what the summary says of it."""
     found = shutil.which("gcloud")
     if found is None:
         return None, "gcloud: none is installed, the recorded script was run"
-    if os.geteuid() != 0 or not shutil.which("ip") or not shutil.which("nsenter"):
-        return None, f"gcloud: {found} may not be shut in a namespace, the recorded script was run"
+    if not may_make_namespaces():
+        return None, f"gcloud: {found} cannot be shut in a namespace, the recorded script was run"
     return found, f"gcloud: the real one was run, {found}"
 
 
