@@ -453,3 +453,10 @@ void failure_set(struct failure *failure, enum failure_step step, enum failure_c
 	(void)vsnprintf(failure->detail, sizeof(failure->detail), fmt, ap);
 	va_end(ap);
 }
+
+void failure_set_no_grant(struct failure *failure)
+{
+	failure_set(failure, FAILURE_STEP_MINT, FAILURE_PERMANENT, "grant_missing", "%s", "");
+	copy_word(failure->permission, sizeof(failure->permission), GET_ACCESS_TOKEN, ".", "");
+	set_hint(failure, TOKEN_CREATOR "; a new grant takes minutes to count");
+}

@@ -81,6 +81,9 @@ void failure_from_answer(struct failure *failure, enum failure_step step,
 /* Makes detail anew with names, commands and the skew of the scene in it. Once: what is filled stays. */
 void failure_fill(struct failure *failure, const struct failure_scene *scene);
 
+/* That the source lacks the grant to mint, where that was asked for and not tried; to be filled. */
+void failure_set_no_grant(struct failure *failure);
+
 /*
  * A failure of our own: a word for `reason` (such as "bad_answer"), and what happened in `detail`. Its
  * public form is temporary where class is transient, else "the broker may not use this account".
