@@ -110,7 +110,7 @@ static const struct rule rules[] = {
 	/* Token exchange: RFC 8693 section 2.2.2 and Google's additions to it. */
 	{FAILURE_STEP_EXCHANGE, 400, 499, "invalid_grant", LOGIN_GONE, NULL,
 	 "the subject token is not accepted: it has expired, is older than an hour, or is of another "
-	 "issuer; renew it where credential_source says, it is read anew at each try{skew}"},
+	 "issuer; renew it where credential_source says, it is read anew at each try{age}{skew}"},
 	{FAILURE_STEP_EXCHANGE, 400, 499, "invalid_target", DENIED, NULL,
 	 "there is no such provider: check audience in the credential file (the project's number, "
 	 "pool and provider) and that pool and provider are enabled"},

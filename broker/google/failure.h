@@ -62,6 +62,8 @@ struct failure_scene {
 	const char *account; /* that was called for */
 	const char *repair;  /* how the source is renewed: an imperative with its command */
 	int64_t wall_s;	     /* our time with the answer */
+	int64_t issued_s;    /* of the token that was shown, as it says itself */
+	int64_t expires_s;   /* likewise */
 };
 
 /* The words of the contract for a sandbox. */

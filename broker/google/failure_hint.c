@@ -17,7 +17,7 @@ struct word {
 	const char *value;
 };
 
-#define SCENE_WORDS 8
+#define SCENE_WORDS 9
 
 /* What begins with "{name}", or NULL. */
 static const struct word *find_word(const struct word words[static SCENE_WORDS], const char *text)
@@ -84,15 +84,40 @@ static void describe_skew(char *out, size_t size, int64_t wall_s, int64_t date_s
 		       skew_s < 0 ? -skew_s : skew_s, skew_s < 0 ? "behind" : "ahead of");
 }
 
+static int64_t distance(int64_t a, int64_t b)
+{
+	return a < b ? b - a : a - b;
+}
+
+/* What a token says of itself, by our clock. */
+static void describe_age(char *out, size_t size, const struct failure_scene *scene)
+{
+	const int64_t now_s = scene->wall_s;
+	size_t len = 0;
+
+	out[0] = '\0';
+	if (now_s && scene->issued_s)
+		len = (size_t)snprintf(out, size, "; it says that it was issued %" PRId64 " s %s",
+				       distance(now_s, scene->issued_s),
+				       scene->issued_s <= now_s ? "ago" : "ahead of our clock");
+	if (now_s && scene->expires_s && len < size)
+		(void)snprintf(out + len, size - len, "%s %" PRId64 " s %s",
+			       scene->expires_s <= now_s ? "; it ended" : "; it ends",
+			       distance(now_s, scene->expires_s),
+			       scene->expires_s <= now_s ? "ago" : "from now");
+}
+
 void failure_fill(struct failure *failure, const struct failure_scene *scene)
 {
 	char member[sizeof("serviceAccount:") + 254];
 	char skew[128];
+	char age[160];
 
 	if (!failure->hint)
 		return;
 	describe_member(member, sizeof(member), scene->caller);
 	describe_skew(skew, sizeof(skew), scene->wall_s, failure->date_s);
+	describe_age(age, sizeof(age), scene);
 	const struct word words[SCENE_WORDS] = {
 		{"caller", or_else(scene->caller, "the source")},
 		{"member", member},
@@ -101,6 +126,7 @@ void failure_fill(struct failure *failure, const struct failure_scene *scene)
 		{"service", or_else(failure->service, "iamcredentials.googleapis.com")},
 		{"project", or_else(failure->project, "PROJECT")},
 		{"perimeter", or_else(failure->perimeter, "in its own log")},
+		{"age", age},
 		{"skew", skew},
 	};
 	expand(failure->detail, sizeof(failure->detail), failure->hint, words);

@@ -8,6 +8,7 @@
 #include "broker/base/compiler.h"
 #include "broker/base/secret.h"
 #include "broker/credential/subject_token.h"
+#include "broker/google/jwt_times.h"
 #include "tests/fuzz/no_http.h"
 
 #include <string.h>
@@ -35,6 +36,8 @@ static void on_done(void *ctx, struct secret *token, const struct failure *failu
 	const char *const bytes = secret_bytes(token);
 	const size_t len = secret_len(token);
 	check(len > 0 && len <= MAX_TOKEN_BYTES && strlen(bytes) == len);
+	const struct jwt_times times = jwt_read_times(bytes);
+	check(times.issued_s >= 0 && times.expires_s >= 0);
 	check(!strchr(" \t\r\n", bytes[0]) && !strchr(" \t\r\n", bytes[len - 1]));
 }
 

@@ -307,6 +307,43 @@ static void a_skew_is_told_where_it_may_be_the_reason(void **state)
 	}
 }
 
+/* google-cloud-go#12440: "stale", and nobody said how old. */
+static void the_age_of_a_refused_subject_token_is_told(void **state)
+{
+	static const struct {
+		int64_t issued_s;
+		int64_t expires_s;
+		const char *end;
+	} cases[] = {
+		{0, 0, "at each try"},
+		{1999996400, 0, "at each try; it says that it was issued 3600 s ago"},
+		{1999996400, 1999999990,
+		 "at each try; it says that it was issued 3600 s ago; it ended 10 s ago"},
+		{2000000100, 2000003700,
+		 "; it says that it was issued 100 s ahead of our clock; it ends 3700 s from now"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct failure failure;
+		failure_from_answer(&failure, FAILURE_STEP_EXCHANGE,
+				    &(struct http_answer){.failure_text = "",
+							  .status = 400,
+							  .body = "{\"error\":\"invalid_grant\"}",
+							  .body_len = 25,
+							  .content_type = "",
+							  .date_s = -1,
+							  .retry_after_s = -1});
+		failure_fill(&failure, &(struct failure_scene){.wall_s = 2000000000,
+							       .issued_s = cases[i].issued_s,
+							       .expires_s = cases[i].expires_s});
+		const size_t len = strlen(failure.detail);
+		const size_t end_len = strlen(cases[i].end);
+		assert_true(len > end_len);
+		assert_string_equal(failure.detail + len - end_len, cases[i].end);
+	}
+}
+
 static void a_text_with_very_long_names_ends_in_its_room(void **state)
 {
 	char name[255];
@@ -322,7 +359,11 @@ static void a_text_with_very_long_names_ends_in_its_room(void **state)
 						  .content_type = "",
 						  .date_s = -1,
 						  .retry_after_s = -1});
-	failure_fill(&failure, &(struct failure_scene){name, name, name, 0});
+	failure_fill(&failure, &(struct failure_scene){
+				       .caller = name,
+				       .account = name,
+				       .repair = name,
+			       });
 	assert_int_equal(strlen(failure.detail), sizeof(failure.detail) - 1);
 }
 
@@ -459,6 +500,7 @@ int main(void)
 		cmocka_unit_test(a_text_names_who_needs_what_where),
 		cmocka_unit_test(a_member_is_named_as_policies_do),
 		cmocka_unit_test(a_skew_is_told_where_it_may_be_the_reason),
+		cmocka_unit_test(the_age_of_a_refused_subject_token_is_told),
 		cmocka_unit_test(a_text_with_very_long_names_ends_in_its_room),
 		cmocka_unit_test(an_upstream_word_that_is_not_one_is_unknown),
 		cmocka_unit_test(no_answer_at_all_is_transient),
