@@ -346,6 +346,7 @@ def test_a_gcloud_without_a_login_names_the_command(start: Starter, google: Stan
     broker.wait_for_log("step=gcloud .*gcloud auth login")
 
 
+@pytest.mark.real_time  # a wrapped broker beside a gcloud that starts for seconds
 def test_gcloud_itself_is_asked(artifacts: Path, request: pytest.FixtureRequest) -> None:
     """The machine's own where there is one; the summary of the run says which."""
     said = request.config.stash[SUMMARY]
