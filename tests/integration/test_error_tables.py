@@ -8,6 +8,7 @@ endpoint of their own each.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -253,5 +254,5 @@ def test_a_skew_is_told_with_the_refusal(artifacts: Path, request: pytest.Fixtur
         line = assert_reported(broker, ref)
         broker.until_token()
     assert text == TEMPORARY and "http_status=401" in line
-    assert f"the host's clock is 7200 s {told} Google's: set it" in line or \
-        f"the host's clock is 7199 s {told} Google's: set it" in line
+    # a loaded machine reads the answer seconds after it was dated
+    assert re.search(rf"the host's clock is 7(19|20)\d s {told} Google's: set it", line)
