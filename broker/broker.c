@@ -137,9 +137,12 @@ int broker_check(const struct config *config, struct err *err)
 
 static void on_settled(struct timer *timer);
 
+/* A mint that follows puts it off, but not the end of a credential that is retired. */
 static void settle_later(struct broker *broker)
 {
-	timer_set_after(loop_timers(broker->loop), &broker->settle_timer, SETTLE_MS, on_settled);
+	if (list_empty(&broker->retired) || !timer_is_set(&broker->settle_timer))
+		timer_set_after(loop_timers(broker->loop), &broker->settle_timer, SETTLE_MS,
+				on_settled);
 }
 
 static void free_retired(struct retired *retired)
@@ -153,7 +156,7 @@ void broker_free_retired(struct broker *broker)
 {
 	list_for_each(link, &broker->retired) {
 		struct retired *const retired = CONTAINER_OF(link, struct retired, link);
-		if (!credential_is_busy(retired->credential)) /* by a preflight */
+		if (!credential_is_busy(retired->credential))
 			free_retired(retired);
 	}
 	if (!list_empty(&broker->retired))
@@ -165,10 +168,9 @@ static void on_settled(struct timer *timer)
 {
 	struct broker *const broker = CONTAINER_OF(timer, struct broker, settle_timer);
 
-	if (minter_busy(broker->minter))
-		return;
 	broker_free_retired(broker);
-	memory_release();
+	if (!minter_busy(broker->minter))
+		memory_release();
 }
 
 static void on_mint_ended(void *ctx, const char *profile, bool ok)
@@ -177,8 +179,7 @@ static void on_mint_ended(void *ctx, const char *profile, bool ok)
 	struct counters *const counters = broker_counters(broker, profile);
 
 	counters->mints++;
-	if (!ok)
-		counters->mint_failures++;
+	counters->mint_failures += ok ? 0 : 1;
 	settle_later(broker);
 }
 

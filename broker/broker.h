@@ -118,7 +118,7 @@ bool broker_is_own_address(const void *broker, const struct address *address);
 /* Says what is odd about where the standing endpoints listen. */
 void broker_warn_of_addresses(const struct broker *broker);
 
-/* Frees the credentials of before that no call holds; no mint may be under way. */
+/* Frees the credentials of before that nobody uses any more; looks again soon for the others. */
 void broker_free_retired(struct broker *broker);
 
 /* The profile of that name, or NULL. Borrowed. */

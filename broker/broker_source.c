@@ -77,8 +77,7 @@ void broker_set_source(struct broker *broker, struct credential *takes_credentia
 			  config->source.quota_project);
 	if (changed)
 		token_cache_source_changed(broker->cache);
-	if (!minter_busy(broker->minter))
-		broker_free_retired(broker);
+	broker_free_retired(broker);
 	broker_watch_source(broker);
 }
 

@@ -89,6 +89,22 @@ static void note_time(struct minter *minter, int64_t took_ms)
 	minter->stats.total_ms += took_ms;
 }
 
+/* Who called for what, as far as the mint knows: an account in between has been named already. */
+static void name_names(const struct mint *mint, struct failure *failure)
+{
+	struct credential *const credential = mint->route.credential;
+	struct credential_info info;
+
+	credential_info(credential, &info);
+	failure_fill(failure,
+		     &(struct failure_scene){
+			     .caller = info.principal,
+			     .account = mint->key.service_account,
+			     .repair = credential_repair(credential),
+			     .wall_s = clock_wall_ms(mint->minter->options.timers->clock) / 1000,
+		     });
+}
+
 static void report_failure(const struct mint *mint, const struct failure *failure, int64_t took_ms)
 {
 	struct audit *const audit = mint->minter->options.audit;
@@ -141,13 +157,18 @@ static void finish(struct mint *mint, const struct mint_result *result,
 	mint_done *const done = mint->done;
 	void *const done_ctx = mint->done_ctx;
 	const int64_t took_ms = clock_boot_ms(minter->options.timers->clock) - mint->began_ms;
+	struct failure told;
 
 	minter->busy--;
 	note_time(minter, took_ms);
-	if (failure)
-		report_failure(mint, failure, took_ms);
-	else
+	if (failure) {
+		told = *failure;
+		name_names(mint, &told);
+		report_failure(mint, &told, took_ms);
+	} else {
 		report_token(mint, result, took_ms);
+	}
+	credential_release(mint->route.credential);
 	if (minter->options.ended)
 		minter->options.ended(minter->options.ended_ctx, mint->key.profile, result != NULL);
 	free(mint);
@@ -167,6 +188,21 @@ static void note_skew(struct mint *mint, int64_t skew_s)
 			    " s %s Google's time; assertions are corrected, "
 			    "but set the clock (chronyc makestep)",
 			    skew_s < 0 ? -skew_s : skew_s, skew_s < 0 ? "behind" : "ahead of");
+}
+
+/*
+ * What was signed by a clock that was off, without our knowing, is refused by more than one name: the next
+ * assertion is corrected.
+ */
+static void excuse_skew(const struct mint *mint, int64_t skew_before_s, struct failure *failure)
+{
+	const int64_t found_s = mint->minter->skew_s - skew_before_s;
+
+	if (failure->http_status != 401 || (found_s <= SKEW_WARN_S && found_s >= -SKEW_WARN_S))
+		return;
+	failure->class = FAILURE_TRANSIENT;
+	failure->public = FAILURE_TEMPORARY;
+	failure->source_token_refused = true;
 }
 
 /*
@@ -201,9 +237,12 @@ static void on_token(void *ctx, const struct iam_token *token, const struct fail
 	}
 	own = *failure;
 	/* A clock that is off is a reason to be refused: what is signed next is corrected. */
-	if (own.date_s)
+	if (own.date_s) {
+		const int64_t before_s = mint->minter->skew_s;
 		note_skew(mint,
 			  clock_wall_ms(mint->minter->options.timers->clock) / 1000 - own.date_s);
+		excuse_skew(mint, before_s, &own);
+	}
 	if (own.source_token_refused)
 		judge_refusal(mint, &own);
 	else
@@ -258,6 +297,7 @@ static struct mint *start(void *ctx, const struct token_key *key, const char *re
 	mint->began_ms = clock_boot_ms(minter->options.timers->clock);
 	mint->route =
 		credential_route(minter->options.credential, key->service_account, key->delegates);
+	credential_hold(mint->route.credential);
 	mint->done = done;
 	mint->done_ctx = done_ctx;
 	mint->source_call = credential_get_token(mint->route.credential, on_source, mint);
@@ -271,6 +311,7 @@ static void cancel(void *ctx, struct mint *mint)
 	minter->busy--;
 	credential_call_cancel(mint->source_call);
 	iam_call_cancel(mint->iam_call);
+	credential_release(mint->route.credential);
 	free(mint);
 }
 

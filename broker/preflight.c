@@ -18,6 +18,7 @@
 struct preflight_call {
 	struct broker *broker;
 	struct profile *profile;
+	struct credential *source; /* held; NULL where it is not asked */
 	char *first; /* who is next to the source needs the grant: a delegate, or the account */
 	struct token_entry *tokens;
 	struct credential_call *source_call;
@@ -34,6 +35,8 @@ static void release(struct preflight_call *call)
 	timer_stop(loop_timers(call->broker->loop), &call->now);
 	token_entry_unref(call->tokens);
 	profile_unref(call->profile);
+	if (call->source)
+		credential_release(call->source);
 	free(call->first);
 	free(call);
 }
@@ -60,13 +63,31 @@ static void pass(struct preflight_call *call)
 	finish(call, &good);
 }
 
+/* Who asked for what. */
+static void name_names(const struct preflight_call *call, struct failure *failure)
+{
+	struct credential_info info;
+
+	credential_info(call->source, &info);
+	failure_fill(failure,
+		     &(struct failure_scene){
+			     .caller = info.principal,
+			     .account = call->first,
+			     .repair = credential_repair(call->source),
+			     .wall_s = clock_wall_ms(loop_timers(call->broker->loop)->clock) / 1000,
+		     });
+}
+
 /* Only a definite no refuses: the first mint will tell. */
 static void pass_unasked(struct preflight_call *call, const struct failure *failure)
 {
+	struct failure told = *failure;
+
+	name_names(call, &told);
 	log_warning("preflight: profile=%s account=%s could not be asked: http_status=%ld "
 		    "reason=%s hint=\"%s\"",
 		    call->profile->settings->name, call->first, failure->http_status,
-		    failure->reason, failure->detail);
+		    failure->reason, told.detail);
 	pass(call);
 }
 
@@ -76,11 +97,13 @@ static void refuse(struct preflight_call *call, const struct failure *failure)
 		.class = failure->class,
 		.text = failure_public_text(failure->public),
 	};
+	struct failure told = *failure;
 
+	name_names(call, &told);
 	log_warning("preflight: profile=%s account=%s refused: http_status=%ld reason=%s "
 		    "hint=\"%s\"",
 		    call->profile->settings->name, call->first, failure->http_status,
-		    failure->reason, failure->detail);
+		    failure->reason, told.detail);
 	finish(call, &verdict);
 }
 
@@ -100,9 +123,7 @@ static void on_grant(void *ctx, enum iam_grant grant, const struct failure *fail
 	case IAM_GRANT_NO:
 		break;
 	}
-	failure_set(&missing, FAILURE_STEP_MINT, FAILURE_PERMANENT, "grant_missing",
-		    "the source needs roles/iam.serviceAccountTokenCreator on the account; a grant "
-		    "takes minutes to work");
+	failure_set_no_grant(&missing);
 	refuse(call, failure ? failure : &missing);
 }
 
@@ -166,6 +187,8 @@ static void ask_source(struct preflight_call *call)
 							   settings->service_account;
 
 	call->first = xstrdup(first);
+	call->source = route.credential;
+	credential_hold(call->source);
 	call->source_call = credential_get_token(route.credential, on_source, call);
 }
 

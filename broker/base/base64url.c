@@ -4,11 +4,12 @@
 #include "broker/base/buf.h"
 
 #include <stdint.h>
+#include <string.h>
+
+static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 void base64url_encode(struct buf *out, const void *bytes, size_t len)
 {
-	static const char alphabet[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 	const unsigned char *in = bytes;
 
 	while (len) {
@@ -24,4 +25,32 @@ void base64url_encode(struct buf *out, const void *bytes, size_t len)
 		in += take;
 		len -= take;
 	}
+}
+
+static int value_of(char c)
+{
+	const char *const at = memchr(alphabet, c, sizeof(alphabet) - 1);
+
+	return at ? (int)(at - alphabet) : -1;
+}
+
+ssize_t base64url_decode(void *out, const char *text, size_t len)
+{
+	char *const bytes = out;
+	unsigned bits = 0;
+	int held = 0;
+	ssize_t written = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		const int value = value_of(text[i]);
+		if (value < 0)
+			return -1;
+		bits = (bits << 6 | (unsigned)value) & 0xffff;
+		held += 6;
+		if (held < 8)
+			continue;
+		held -= 8;
+		bytes[written++] = (char)(bits >> held & 0xff);
+	}
+	return written;
 }

@@ -9,6 +9,7 @@
 #include "broker/base/err.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #define FILE_NAME "application_default_credentials.json"
@@ -19,8 +20,7 @@ static bool is_set(const char *value)
 	return value && *value;
 }
 
-/* Where gcloud keeps the file; NULL where there is no such place. */
-static char *well_known_path(const struct credential_options *options)
+char *adc_well_known_path(const struct credential_options *options)
 {
 	if (is_set(options->env_cloudsdk_config))
 		return xasprintf("%s/" FILE_NAME, options->env_cloudsdk_config);
@@ -37,6 +37,22 @@ static bool is_missing(const char *path)
 	return stat(path, &st) && (errno == ENOENT || errno == ENOTDIR);
 }
 
+char *credential_file_login(const struct credential_file *file, const char *account)
+{
+	const char *const config = file->options->env_cloudsdk_config;
+	AUTO_FREE char *place = adc_well_known_path(file->options);
+	const bool is_gclouds = place && !strcmp(place, file->path);
+	AUTO_FREE char *command = xasprintf("gcloud auth application-default login%s%s",
+					    account ? " --impersonate-service-account=" : "",
+					    account ? account : "");
+
+	if (!is_gclouds)
+		return xasprintf("log in again with: %s, then copy the file that it writes to %s",
+				 command, file->path);
+	return xasprintf("log in again with: %s%s%s%s", is_set(config) ? "CLOUDSDK_CONFIG=" : "",
+			 is_set(config) ? config : "", is_set(config) ? " " : "", command);
+}
+
 int adc_open(const struct credential_options *options, struct credential **out, struct err *err)
 {
 	const char *const named = options->env_credentials_file;
@@ -46,7 +62,7 @@ int adc_open(const struct credential_options *options, struct credential **out, 
 			return 0;
 		return err_prefix(err, "GOOGLE_APPLICATION_CREDENTIALS");
 	}
-	AUTO_FREE char *path = well_known_path(options);
+	AUTO_FREE char *path = adc_well_known_path(options);
 	if ((!path || is_missing(path)) && options->adc_metadata)
 		return metadata_open(options, out, err);
 	if (!path)

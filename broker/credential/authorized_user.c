@@ -89,6 +89,7 @@ int authorized_user_new(const struct credential_file *file, struct credential **
 	struct authorized_user *const self = xcalloc(1, sizeof(*self));
 	credential_init(&self->base, &authorized_user_ops, file->options);
 	self->base.principal = xstrdup(account && text_is_email(account) ? account : "");
+	self->base.repair = credential_file_login(file, NULL);
 	self->endpoint = xstrdup(file->options->oauth2_endpoint);
 	self->client_id = xstrdup(client_id);
 	self->client_secret = secret_new(client_secret, strlen(client_secret));

@@ -70,6 +70,7 @@ void credential_free(struct credential *credential)
 	free(credential->principal);
 	free(credential->path);
 	free(credential->settings);
+	free(credential->repair);
 	secret_unref(credential->content);
 	secret_unref(credential->token);
 	credential->ops->free(credential);
@@ -118,6 +119,24 @@ static void count_call(struct credential *credential, bool begins)
 bool credential_is_busy(const struct credential *credential)
 {
 	return credential->calls > 0;
+}
+
+void credential_hold(struct credential *credential)
+{
+	count_call(credential, true);
+}
+
+void credential_release(struct credential *credential)
+{
+	count_call(credential, false);
+}
+
+const char *credential_repair(const struct credential *credential)
+{
+	/* What is within a file is renewed with the file. */
+	while (credential->outer)
+		credential = credential->outer;
+	return credential->repair;
 }
 
 bool credential_is_offline(const struct credential *credential)

@@ -76,8 +76,21 @@ void credential_info(const struct credential *credential, struct credential_info
 /* True where both come from the same content and settings: what one holds is good for the other. */
 bool credential_equal(const struct credential *a, const struct credential *b);
 
-/* True while a call is under way: of its own, or of what is behind it (see credential_route()). */
+/* True while it is held, or a call is under way: of its own, or of what is behind it. */
 bool credential_is_busy(const struct credential *credential);
+
+/*
+ * In use from now on, beyond its calls, until it is released: a mint lends its route (see
+ * credential_route()) to a call of its own.
+ */
+void credential_hold(struct credential *credential);
+void credential_release(struct credential *credential);
+
+/*
+ * How to renew it, for the operator: an imperative with the command for the store that it was read from.
+ * Borrowed; NULL where there is no such thing.
+ */
+const char *credential_repair(const struct credential *credential);
 
 /* True for tokens made on the spot that no API accepts: nothing is asked of Google then. */
 bool credential_is_offline(const struct credential *credential);

@@ -37,6 +37,7 @@ struct credential {
 	char *path;		/* of the file, else "" */
 	struct secret *content; /* of the file; NULL without one */
 	char *settings;		/* what else it depends on */
+	char *repair; /* see credential_repair(); of what is behind another: not looked at */
 	int64_t skew_s;
 
 	struct secret *token; /* the cached one, or NULL */
@@ -44,7 +45,7 @@ struct credential {
 	int64_t expires_wall_ms;
 	int64_t margin_ms;
 	struct credential *outer; /* that this one is behind, or NULL */
-	size_t calls;		  /* under way, of whatever kind, also of those behind it */
+	size_t calls;		  /* under way, and holds; also of those behind it */
 	struct list waiters;	  /* those that wait for a refresh */
 	bool refreshing;
 	int64_t sent_boot_ms; /* when the refresh under way began */
@@ -91,6 +92,15 @@ NODISCARD int metadata_open(const struct credential_options *options, struct cre
 			    struct err *err);
 NODISCARD int offline_open(const struct credential_options *options, struct credential **out,
 			   struct err *err);
+
+/* Where gcloud keeps Application Default Credentials; NULL where there is no such place. The caller's. */
+char *adc_well_known_path(const struct credential_options *options);
+
+/*
+ * How that file is written anew by a login; `account` is what the login impersonates, or NULL. The
+ * caller's string.
+ */
+char *credential_file_login(const struct credential_file *file, const char *account);
 
 /* The credential that is an object in another one's file. It does not know path and content. */
 NODISCARD int credential_file_open_nested(const struct credential_file *outer, const char *field,

@@ -6,11 +6,14 @@
 #include "broker/credential/credential_impl.h"
 
 #include "broker/base/alloc.h"
+#include "broker/base/clock.h"
 #include "broker/base/json.h"
 #include "broker/base/log.h"
 #include "broker/base/parse.h"
 #include "broker/base/secret.h"
+#include "broker/base/timer.h"
 #include "broker/credential/subject_token.h"
+#include "broker/google/jwt_times.h"
 #include "broker/google/sts.h"
 
 #include <string.h>
@@ -34,18 +37,30 @@ struct external_account {
 	struct secret *client_secret;
 	char *user_project; /* NULL: none */
 	struct subject_source *subject;
-	struct sts_call *call; /* the exchange under way, or NULL */
+	struct sts_call *call;	/* the exchange under way, or NULL */
+	struct jwt_times times; /* of the subject token that was shown last */
 };
 
 static void exchanged(void *ctx, const struct sts_token *token, const struct failure *failure)
 {
 	struct external_account *const self = ctx;
 	struct credential_refreshed result = {.failure = failure};
+	struct failure told;
 
 	self->call = NULL;
 	if (token) {
 		result.token = token->access_token;
 		result.life_s = token->life_s;
+	} else {
+		told = *failure;
+		failure_fill(&told,
+			     &(struct failure_scene){
+				     .repair = credential_repair(&self->base),
+				     .wall_s = clock_wall_ms(self->base.timers->clock) / 1000,
+				     .issued_s = self->times.issued_s,
+				     .expires_s = self->times.expires_s,
+			     });
+		result.failure = &told;
 	}
 	credential_publish(&self->base, &result);
 }
@@ -59,6 +74,7 @@ static void on_subject(void *ctx, struct secret *subject_token, const struct fai
 		credential_publish(&self->base, &result);
 		return;
 	}
+	self->times = jwt_read_times(secret_bytes(subject_token));
 	const struct sts_exchange exchange = {
 		.endpoint = self->endpoint,
 		.audience = self->audience,
@@ -234,5 +250,6 @@ int external_account_new(const struct credential_file *file, struct credential *
 		.external = true,
 	};
 	*out = impersonates ? impersonation_new(&impersonation, file->options) : exchange;
+	(*out)->repair = xstrdup(CREATE);
 	return 0;
 }

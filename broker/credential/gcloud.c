@@ -8,12 +8,9 @@
 #include "broker/base/alloc.h"
 #include "broker/base/clock.h"
 #include "broker/base/err.h"
-#include "broker/base/json.h"
-#include "broker/base/parse.h"
 #include "broker/base/secret.h"
 #include "broker/base/timer.h"
-#include "broker/google/access_token.h"
-#include "broker/google/rfc3339.h"
+#include "broker/credential/gcloud_answer.h"
 #include "broker/net/child.h"
 #include "broker/net/child_env.h"
 
@@ -26,7 +23,6 @@
 #define MIN_EXPIRY "--min-expiry=10m"
 #define MAX_LIFE_MS ((int64_t)24 * 3600 * 1000)
 
-#define BY_HAND "run `gcloud config config-helper` by hand as the broker's user"
 #define LOG_IN "log in as the broker's user with: gcloud auth login"
 
 struct gcloud {
@@ -79,44 +75,28 @@ static void fail_of_login(struct gcloud *self)
 	publish_failure(self, &failure);
 }
 
-static void note_account(struct gcloud *self, const json_t *root)
-{
-	const json_t *const properties =
-		json_object_get(json_object_get(root, "configuration"), "properties");
-	const char *const account = json_get_string(json_object_get(properties, "core"), "account");
-
-	if (!account || !text_is_email(account))
-		return;
-	free(self->base.principal);
-	self->base.principal = xstrdup(account);
-}
-
 static void read_answer(struct gcloud *self, const struct child_result *result)
 {
-	int64_t expires_ms;
+	struct gcloud_answer answer;
+	const char *const wrong = gcloud_answer_read(result->output, result->output_len, &answer);
 
-	json_auto_t *root = json_read_object(result->output, result->output_len);
-	const json_t *const credential = json_object_get(root, "credential");
-	const char *const expiry = json_get_string(credential, "token_expiry");
-	AUTO_SECRET struct secret *token =
-		access_token_from_json(json_object_get(credential, "access_token"));
-	if (!token) {
-		fail(self, "gcloud_answer", "gcloud printed no usable access token: " BY_HAND);
+	if (wrong) {
+		fail(self, "gcloud_answer", wrong);
 		return;
 	}
-	/* Never a guess: a token without an end would be served when it is none any more. */
-	if (!expiry || rfc3339_parse_ms(expiry, &expires_ms)) {
-		fail(self, "gcloud_answer", "gcloud printed no expiry that can be read: " BY_HAND);
-		return;
-	}
+	AUTO_SECRET struct secret *token = answer.token;
+	AUTO_FREE char *account = answer.account;
 	/* Of this host's own clock, by which gcloud has reckoned it. */
-	const int64_t life_ms = expires_ms - clock_wall_ms(self->base.timers->clock);
+	const int64_t life_ms = answer.expires_wall_ms - clock_wall_ms(self->base.timers->clock);
 	if (life_ms < 1000) {
 		fail(self, "gcloud_expired",
 		     "gcloud printed a token that has expired: check the host's clock, or " LOG_IN);
 		return;
 	}
-	note_account(self, root);
+	if (account) {
+		free(self->base.principal);
+		self->base.principal = TAKE(account);
+	}
 	const struct credential_refreshed refreshed = {
 		.token = token,
 		.life_s = (life_ms < MAX_LIFE_MS ? life_ms : MAX_LIFE_MS) / 1000,
@@ -136,16 +116,17 @@ static void on_end(void *ctx, const struct child_result *result)
 		else if (login_is_gone(result))
 			fail_of_login(self);
 		else
-			fail(self, "gcloud_failed", "gcloud failed: " BY_HAND);
+			fail(self, "gcloud_failed", "gcloud failed: " GCLOUD_BY_HAND);
 		return;
 	case CHILD_SIGNALLED:
-		fail(self, "gcloud_killed", "gcloud was ended by a signal: " BY_HAND);
+		fail(self, "gcloud_killed", "gcloud was ended by a signal: " GCLOUD_BY_HAND);
 		return;
 	case CHILD_TIMED_OUT:
-		fail(self, "gcloud_timeout", "gcloud did not end within 30 s: " BY_HAND);
+		fail(self, "gcloud_timeout", "gcloud did not end within 30 s: " GCLOUD_BY_HAND);
 		return;
 	case CHILD_TOO_LARGE:
-		fail(self, "gcloud_output", "gcloud printed more than is expected: " BY_HAND);
+		fail(self, "gcloud_output",
+		     "gcloud printed more than is expected: " GCLOUD_BY_HAND);
 		return;
 	case CHILD_NOT_STARTED:
 		fail(self, "gcloud_start",
@@ -224,6 +205,7 @@ int gcloud_open(const struct credential_options *options, struct credential **ou
 	struct gcloud *const self = xcalloc(1, sizeof(*self));
 	credential_init(&self->base, &gcloud_ops, options);
 	self->base.principal = xstrdup("");
+	self->base.repair = xstrdup(LOG_IN);
 	self->base.content = secret_new(program, strlen(program));
 	self->loop = options->loop;
 	strv_add(&self->argv, program, strlen(program));

@@ -106,5 +106,6 @@ int impersonated_new(const struct credential_file *file, struct credential **out
 		return -1;
 	impersonation.account = account;
 	*out = impersonation_new(&impersonation, file->options);
+	(*out)->repair = credential_file_login(file, account);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include "broker/credential/credential_impl.h"
 
 #include "broker/base/alloc.h"
+#include "broker/base/clock.h"
 #include "broker/base/secret.h"
 #include "broker/base/timer.h"
 #include "broker/google/iam_credentials.h"
@@ -63,6 +64,12 @@ static void on_token(void *ctx, const struct iam_token *token, const struct fail
 		judge_refusal(self, &own);
 	else
 		self->refusals = 0;
+	failure_fill(&own, &(struct failure_scene){
+				   .caller = self->inner->principal,
+				   .account = self->base.principal,
+				   .repair = credential_repair(&self->base),
+				   .wall_s = clock_wall_ms(self->base.timers->clock) / 1000,
+			   });
 	publish_failure(self, &own);
 }
 

@@ -235,6 +235,8 @@ int metadata_open(const struct credential_options *options, struct credential **
 
 	credential_init(&self->base, &metadata_ops, options);
 	self->base.principal = xstrdup("");
+	self->base.repair = xstrdup("give the VM's service account the scope, with: gcloud compute "
+				    "instances set-service-account VM --scopes=cloud-platform");
 	self->base.content = secret_new(options->metadata_host, strlen(options->metadata_host));
 	self->host = xstrdup(options->metadata_host);
 	self->universe = xstrdup(options->universe_domain);

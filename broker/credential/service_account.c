@@ -92,6 +92,10 @@ int service_account_new(const struct credential_file *file, struct credential **
 	struct service_account *const self = xcalloc(1, sizeof(*self));
 	credential_init(&self->base, &service_account_ops, file->options);
 	self->base.principal = xstrdup(email);
+	self->base.repair =
+		xasprintf("create a new key with: gcloud iam service-accounts keys create %s "
+			  "--iam-account=%s",
+			  file->path, email);
 	self->key = key;
 	self->key_id = key_id ? xstrdup(key_id) : NULL;
 	self->audience = xasprintf("https://iamcredentials.%s/", file->options->universe_domain);

@@ -10,12 +10,12 @@
 #include "broker/base/clock.h"
 #include "broker/base/err.h"
 #include "broker/base/file.h"
-#include "broker/base/json.h"
 #include "broker/base/log.h"
 #include "broker/base/secret.h"
 #include "broker/base/timer.h"
 #include "broker/credential/command_line.h"
 #include "broker/credential/credential_impl.h"
+#include "broker/credential/executable_response.h"
 #include "broker/net/child.h"
 #include "broker/net/child_env.h"
 
@@ -40,72 +40,6 @@ struct subject_executable {
 	char *output_file; /* NULL: none */
 };
 
-/* What an answer of the program says, in its file or on its standard output. */
-enum verdict {
-	GOOD,
-	EXPIRED,
-	REFUSED, /* success is false */
-	BROKEN,
-};
-
-struct response {
-	enum verdict verdict;
-	bool has_expiry;
-	struct secret *token; /* with GOOD */
-	char code[32];	      /* with REFUSED */
-};
-
-static const char *token_field(const char *token_type)
-{
-	static const struct {
-		const char *type;
-		const char *field;
-	} types[] = {
-		{"urn:ietf:params:oauth:token-type:id_token", "id_token"},
-		{"urn:ietf:params:oauth:token-type:jwt", "id_token"},
-		{"urn:ietf:params:oauth:token-type:saml2", "saml_response"},
-	};
-
-	for (size_t i = 0; token_type && i < ARRAY_LEN(types); i++)
-		if (!strcmp(types[i].type, token_type))
-			return types[i].field;
-	return NULL;
-}
-
-static enum verdict read_success(const json_t *root, int64_t wall_s, struct response *out)
-{
-	const json_t *const expiry = json_object_get(root, "expiration_time");
-	const char *const field = token_field(json_get_string(root, "token_type"));
-	const char *const token = field ? json_get_string(root, field) : NULL;
-
-	if (!token || !*token || (expiry && !json_is_integer(expiry)))
-		return BROKEN;
-	out->has_expiry = expiry != NULL;
-	if (expiry && json_integer_value(expiry) <= wall_s)
-		return EXPIRED;
-	out->token = secret_new(token, strlen(token));
-	return GOOD;
-}
-
-static void read_response(const char *bytes, size_t len, int64_t wall_s, struct response *out)
-{
-	json_auto_t *root = json_read_object(bytes, len);
-	const json_t *const success = json_object_get(root, "success");
-
-	*out = (struct response){.verdict = BROKEN};
-	if (json_integer_value(json_object_get(root, "version")) != 1 || !json_is_boolean(success))
-		return;
-	if (json_is_true(success)) {
-		out->verdict = read_success(root, wall_s, out);
-		return;
-	}
-	const char *const code = json_get_string(root, "code");
-	if (!code || !json_get_string(root, "message"))
-		return;
-	out->verdict = REFUSED;
-	(void)snprintf(out->code, sizeof(out->code), "%s", code);
-}
-
 static int64_t wall_s(const struct subject_executable *self)
 {
 	return clock_wall_ms(self->timers->clock) / 1000;
@@ -114,26 +48,26 @@ static int64_t wall_s(const struct subject_executable *self)
 static void publish_response(struct subject_executable *self, const struct child_result *result)
 {
 	struct subject_source *const base = &self->base;
-	struct response response;
+	struct executable_response response;
 
-	read_response(result->output, result->output_len, wall_s(self), &response);
+	executable_response_read(result->output, result->output_len, wall_s(self), &response);
 	AUTO_SECRET struct secret *token = response.token;
 	switch (response.verdict) {
-	case GOOD:
+	case EXECUTABLE_GOOD:
 		subject_publish_text(base, secret_bytes(token), secret_len(token));
 		return;
-	case EXPIRED:
+	case EXECUTABLE_EXPIRED:
 		subject_fail(
 			base, FAILURE_TRANSIENT, "subject_token_expired",
 			"the program of credential_source gave a token that has expired: check "
 			"the program and the clock");
 		return;
-	case REFUSED:
+	case EXECUTABLE_REFUSED:
 		subject_fail(base, FAILURE_PERMANENT, response.code,
 			     "the program of credential_source says that it has no token, and the "
 			     "reason is its own code: run it by hand as the broker's user");
 		return;
-	case BROKEN:
+	case EXECUTABLE_BROKEN:
 		subject_fail(base, FAILURE_TRANSIENT, "executable_answer",
 			     "the program of credential_source did not print what AIP-4117 says: "
 			     "version 1, success, token_type and id_token or saml_response");
@@ -178,13 +112,13 @@ static void on_end(void *ctx, const struct child_result *result)
 static struct secret *left_token(const struct subject_executable *self)
 {
 	AUTO_BUF struct buf content;
-	struct response response;
+	struct executable_response response;
 	struct err err;
 
 	buf_init_sensitive(&content, MAX_ANSWER_BYTES);
 	if (!self->output_file || file_read(self->output_file, &content, NULL, &err))
 		return NULL;
-	read_response(content.data, content.len, wall_s(self), &response);
+	executable_response_read(content.data, content.len, wall_s(self), &response);
 	AUTO_SECRET struct secret *token = response.token;
 	return response.has_expiry ? TAKE(token) : NULL;
 }

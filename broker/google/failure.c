@@ -13,10 +13,11 @@
 #define MAX_RETRY_AFTER_S 60
 
 #define GET_ACCESS_TOKEN "iam.serviceAccounts.getAccessToken"
-#define LOG_IN_AGAIN "log in again with: gcloud auth application-default login"
-#define TOKEN_CREATOR                                                                               \
-	"the source needs roles/iam.serviceAccountTokenCreator on that account, and each delegate " \
-	"on the next one"
+#define ADD_BINDING \
+	"gcloud iam service-accounts add-iam-policy-binding {account} --member={member} --role="
+#define TOKEN_CREATOR                                                                                 \
+	"{caller} needs roles/iam.serviceAccountTokenCreator on {account} itself, with: " ADD_BINDING \
+	"roles/iam.serviceAccountTokenCreator; each delegate needs it on the next one"
 
 enum verdict {
 	AGAIN,		 /* may go away by itself */
@@ -38,7 +39,10 @@ static const struct {
 	[LOGIN_GONE] = {FAILURE_PERMANENT, FAILURE_LOGIN_EXPIRED, false},
 };
 
-/* What follows from an answer. The first rule that fits counts; the last one of a step always fits. */
+/*
+ * What follows from an answer. The first rule that fits counts; the last one of a step always fits. What
+ * stands in braces is of the scene (see struct failure_scene) and of the answer.
+ */
 struct rule {
 	enum failure_step step;
 	long from; /* HTTP status, both ends included */
@@ -52,19 +56,19 @@ struct rule {
 static const struct rule rules[] = {
 	/* The OAuth2 endpoint: RFC 6749 section 5.2 and Google's additions to it. */
 	{FAILURE_STEP_SOURCE, 400, 499, "invalid_grant", LOGIN_GONE, NULL,
-	 "the refresh token has expired or was revoked: " LOG_IN_AGAIN},
+	 "the refresh token has expired or was revoked: {repair}"},
 	{FAILURE_STEP_SOURCE, 400, 499, "invalid_rapt", LOGIN_GONE, NULL,
-	 "the organisation's session length is over: " LOG_IN_AGAIN},
+	 "the organisation's session length is over: {repair}"},
 	{FAILURE_STEP_SOURCE, 400, 499, "rapt_required", LOGIN_GONE, NULL,
-	 "the organisation asks for the login again: " LOG_IN_AGAIN},
+	 "the organisation asks for the login again: {repair}"},
 	{FAILURE_STEP_SOURCE, 400, 499, "invalid_client", LOGIN_GONE, NULL,
-	 "the file's OAuth client is not known or its client_secret is wrong: " LOG_IN_AGAIN},
+	 "the file's OAuth client is not known or its client_secret is wrong: {repair}"},
 	{FAILURE_STEP_SOURCE, 400, 499, "unauthorized_client", LOGIN_GONE, NULL,
-	 "the refresh token is not of the file's OAuth client: " LOG_IN_AGAIN},
+	 "the refresh token is not of the file's OAuth client: {repair}"},
 	{FAILURE_STEP_SOURCE, 400, 499, "deleted_client", LOGIN_GONE, NULL,
-	 "the file's OAuth client was deleted: " LOG_IN_AGAIN},
+	 "the file's OAuth client was deleted: {repair}"},
 	{FAILURE_STEP_SOURCE, 400, 499, "invalid_scope", DENIED, NULL,
-	 "the login was not given the scope it needs: " LOG_IN_AGAIN},
+	 "the login was not given the scope it needs: {repair}"},
 	{FAILURE_STEP_SOURCE, 400, 499, "access_denied", DENIED, NULL,
 	 "a policy of the organisation keeps this login from Google's APIs: ask its administrator"},
 	{FAILURE_STEP_SOURCE, 400, 499, "internal_failure", AGAIN, NULL,
@@ -74,10 +78,10 @@ static const struct rule rules[] = {
 	{FAILURE_STEP_SOURCE, 400, 499, "temporarily_unavailable", AGAIN, NULL,
 	 "the OAuth2 endpoint is overloaded; it is tried again"},
 	{FAILURE_STEP_SOURCE, 400, 401, NULL, DENIED, NULL,
-	 "the OAuth2 endpoint refused the request: check the credential file, or " LOG_IN_AGAIN},
+	 "the OAuth2 endpoint refused the request: check the credential file, or {repair}"},
 	{FAILURE_STEP_SOURCE, 403, 403, NULL, DENIED, NULL,
 	 "the OAuth2 endpoint, or a proxy on the way, does not let the request in: check the proxy, "
-	 "or " LOG_IN_AGAIN},
+	 "or {repair}"},
 	{FAILURE_STEP_SOURCE, 404, 404, NULL, DENIED, NULL,
 	 "there is no OAuth2 endpoint at that address: check oauth2 under [endpoints]"},
 	{FAILURE_STEP_SOURCE, 429, 429, NULL, AGAIN, NULL,
@@ -106,7 +110,7 @@ static const struct rule rules[] = {
 	/* Token exchange: RFC 8693 section 2.2.2 and Google's additions to it. */
 	{FAILURE_STEP_EXCHANGE, 400, 499, "invalid_grant", LOGIN_GONE, NULL,
 	 "the subject token is not accepted: it has expired, is older than an hour, or is of another "
-	 "issuer; renew it where credential_source says, it is read anew at each try"},
+	 "issuer; renew it where credential_source says, it is read anew at each try{age}{skew}"},
 	{FAILURE_STEP_EXCHANGE, 400, 499, "invalid_target", DENIED, NULL,
 	 "there is no such provider: check audience in the credential file (the project's number, "
 	 "pool and provider) and that pool and provider are enabled"},
@@ -161,9 +165,10 @@ static const struct rule rules[] = {
 	 "Google does not accept what is asked for: check service_account_impersonation_url, "
 	 "delegates and service_account_impersonation.token_lifetime_seconds of the credential file"},
 	{FAILURE_STEP_IMPERSONATE, 403, 403, "IAM_PERMISSION_DENIED", DENIED, GET_ACCESS_TOKEN,
-	 "the credential file's principal may not use the account of "
-	 "service_account_impersonation_url: grant it roles/iam.workloadIdentityUser (a pool's) or "
-	 "roles/iam.serviceAccountTokenCreator on that account; it takes minutes to count"},
+	 "{caller} may not use {account}, which service_account_impersonation_url names: grant it "
+	 "roles/iam.workloadIdentityUser (a pool's principal) or "
+	 "roles/iam.serviceAccountTokenCreator on that account itself, with: " ADD_BINDING
+	 "ROLE; it takes minutes to count, and an account that does not exist looks the same"},
 	{FAILURE_STEP_IMPERSONATE, 404, 404, NULL, NO_ACCOUNT, NULL,
 	 "there is no account as service_account_impersonation_url of the credential file names it, "
 	 "or a delegate was deleted"},
@@ -174,24 +179,28 @@ static const struct rule rules[] = {
 	 "profile (above 1h the account must be listed in "
 	 "constraints/iam.allowServiceAccountCredentialLifetimeExtension)"},
 	{FAILURE_STEP_MINT, 401, 401, "ACCESS_TOKEN_TYPE_UNSUPPORTED", DENIED, NULL,
-	 "the source's token is of a kind that may not call generateAccessToken: use a login or a "
-	 "service account's key"},
+	 "Google takes no token of that kind: where a service account's key signs it, key or account "
+	 "was deleted or disabled ({repair}); else use a login or a service account's key{skew}"},
+	{FAILURE_STEP_MINT, 401, 401, "ACCOUNT_STATE_INVALID", AGAIN_NEW_TOKEN, NULL,
+	 "{caller} is disabled or was deleted: a service account is enabled with: gcloud iam "
+	 "service-accounts enable {caller}; else use another source"},
 	{FAILURE_STEP_MINT, 401, 401, NULL, AGAIN_NEW_TOKEN, NULL,
 	 "the source's own token was refused: check the host's clock and that the key or login was "
-	 "not revoked, or " LOG_IN_AGAIN},
+	 "not revoked, or {repair}{skew}"},
 	{FAILURE_STEP_MINT, 403, 403, "IAM_PERMISSION_DENIED", DENIED, GET_ACCESS_TOKEN,
-	 TOKEN_CREATOR "; a new grant takes minutes to count, and an address that does not exist "
+	 TOKEN_CREATOR "; a new grant takes minutes to count, and an account that does not exist "
 		       "looks the same"},
 	{FAILURE_STEP_MINT, 403, 403, "SERVICE_DISABLED", DENIED, NULL,
-	 "the API is off in the source's project: gcloud services enable "
-	 "iamcredentials.googleapis.com --project=PROJECT; it takes minutes to count"},
+	 "the API is off in the source's project: gcloud services enable {service} "
+	 "--project={project}; it takes minutes to count"},
 	{FAILURE_STEP_MINT, 403, 403, "ACCESS_TOKEN_SCOPE_INSUFFICIENT", DENIED, NULL,
-	 "the source's token lacks the scope cloud-platform: " LOG_IN_AGAIN},
+	 "the source's token lacks the scope cloud-platform: {repair}"},
 	{FAILURE_STEP_MINT, 403, 403, "USER_PROJECT_DENIED", DENIED, "serviceusage.services.use",
 	 "the source may not use quota_project: remove it from [source], or grant the source "
 	 "roles/serviceusage.serviceUsageConsumer there"},
 	{FAILURE_STEP_MINT, 403, 403, "SECURITY_POLICY_VIOLATED", DENIED, NULL,
-	 "a perimeter of VPC Service Controls refuses the call: ask its administrator"},
+	 "a perimeter of VPC Service Controls refuses the call: ask its administrator, who finds it "
+	 "by the unique id {perimeter}"},
 	{FAILURE_STEP_MINT, 403, 403, "ORG_RESTRICTION_VIOLATION", DENIED, NULL,
 	 "the organisation's restrictions refuse the call: ask its administrator"},
 	{FAILURE_STEP_MINT, 403, 403, "BILLING_DISABLED", DENIED, NULL,
@@ -221,7 +230,10 @@ struct connection_rule {
 	const char *detail;
 };
 
-/* No answer at all. Always transient: nothing was said about the account. */
+/*
+ * No answer at all. Always transient, as nothing was said about the account; a certificate, too: what mends
+ * it is a clock or a bundle that is set right, and the backoff grows to what a permanent failure is held.
+ */
 static const struct connection_rule connection_rules[] = {
 	[HTTP_FAILURE_RESOLVE] = {"resolve", "the host's name has no address: check DNS"},
 	[HTTP_FAILURE_CONNECT] = {"connect", "no connection: check the network and the proxy"},
@@ -300,12 +312,28 @@ static const json_t *error_info(const json_t *body)
 	return NULL;
 }
 
+/* Google's endpoint sometimes says one of these where the description is. */
+static const char *fault_in_description(const json_t *body)
+{
+	static const char *const words[] = {"internal_failure", "server_error",
+					    "temporarily_unavailable"};
+	const char *const description = json_get_string(body, "error_description");
+
+	for (size_t i = 0; description && i < ARRAY_LEN(words); i++)
+		if (!strcmp(description, words[i]))
+			return words[i];
+	return NULL;
+}
+
 /* The OAuth2 error, or the subtype where it says more: that the login itself has run out. */
 static const char *oauth2_error(const json_t *body)
 {
 	const char *const error = json_get_string(body, "error");
 	const char *const subtype = json_get_string(body, "error_subtype");
+	const char *const fault = fault_in_description(body);
 
+	if (error && fault)
+		return fault;
 	if (!error || strcmp(error, "invalid_grant") != 0 || !subtype)
 		return error;
 	if (!strcmp(subtype, "invalid_rapt") || !strcmp(subtype, "rapt_required"))
@@ -342,9 +370,14 @@ static bool is_oauth2(enum failure_step step)
 	return step == FAILURE_STEP_SOURCE || step == FAILURE_STEP_EXCHANGE;
 }
 
-static void set_detail(struct failure *failure, const char *detail)
+/* Names only what the answer itself says; the scene may still be filled in. */
+static void set_hint(struct failure *failure, const char *hint)
 {
-	(void)snprintf(failure->detail, sizeof(failure->detail), "%s", detail);
+	static const struct failure_scene nothing = {0};
+
+	failure->hint = hint;
+	failure_fill(failure, &nothing);
+	failure->hint = hint;
 }
 
 static void from_connection(struct failure *failure, enum http_failure what)
@@ -354,7 +387,25 @@ static void from_connection(struct failure *failure, enum http_failure what)
 	failure->class = FAILURE_TRANSIENT;
 	failure->public = FAILURE_TEMPORARY;
 	copy_word(failure->reason, sizeof(failure->reason), rule->reason, "_", "unknown");
-	set_detail(failure, rule->detail);
+	set_hint(failure, rule->detail);
+}
+
+/* What ErrorInfo says beside its reason. */
+static void copy_metadata(struct failure *failure, const json_t *metadata, const struct rule *rule)
+{
+	static const char projects[] = "projects/";
+	const char *const consumer = json_get_string(metadata, "consumer");
+	const bool is_project = consumer && !strncmp(consumer, projects, strlen(projects));
+
+	copy_word(failure->permission, sizeof(failure->permission),
+		  json_get_string(metadata, "permission"), ".",
+		  rule->permission ? rule->permission : "");
+	copy_word(failure->project, sizeof(failure->project),
+		  is_project ? consumer + strlen(projects) : NULL, "-.:", "");
+	copy_word(failure->perimeter, sizeof(failure->perimeter), json_get_string(metadata, "uid"),
+		  "-_", "");
+	copy_word(failure->service, sizeof(failure->service), json_get_string(metadata, "service"),
+		  "-.", "");
 }
 
 void failure_from_answer(struct failure *failure, enum failure_step step,
@@ -382,11 +433,9 @@ void failure_from_answer(struct failure *failure, enum failure_step step,
 	failure->class = verdicts[rule->verdict].class;
 	failure->public = verdicts[rule->verdict].public;
 	failure->source_token_refused = verdicts[rule->verdict].source_token_refused;
-	set_detail(failure, rule->detail);
 	if (answer->status == 403)
-		copy_word(failure->permission, sizeof(failure->permission),
-			  json_get_string(json_object_get(info, "metadata"), "permission"), ".",
-			  rule->permission ? rule->permission : "");
+		copy_metadata(failure, json_object_get(info, "metadata"), rule);
+	set_hint(failure, rule->detail);
 }
 
 void failure_set(struct failure *failure, enum failure_step step, enum failure_class class,
@@ -403,4 +452,11 @@ void failure_set(struct failure *failure, enum failure_step step, enum failure_c
 	va_start(ap, fmt);
 	(void)vsnprintf(failure->detail, sizeof(failure->detail), fmt, ap);
 	va_end(ap);
+}
+
+void failure_set_no_grant(struct failure *failure)
+{
+	failure_set(failure, FAILURE_STEP_MINT, FAILURE_PERMANENT, "grant_missing", "%s", "");
+	copy_word(failure->permission, sizeof(failure->permission), GET_ACCESS_TOKEN, ".", "");
+	set_hint(failure, TOKEN_CREATOR "; a new grant takes minutes to count");
 }

@@ -37,6 +37,8 @@ enum failure_step {
 	FAILURE_STEP_GCLOUD,	  /* the host's gcloud */
 };
 
+#define FAILURE_DETAIL_SIZE 768
+
 struct failure {
 	enum failure_class class;
 	enum failure_public public;
@@ -44,10 +46,24 @@ struct failure {
 	long http_status;    /* 0 where there was no answer */
 	char reason[64];     /* ErrorInfo.reason, OAuth2 error, or a word of ours; [A-Za-z0-9_.-] */
 	char permission[96]; /* the permission that is missing, "" where it is none */
-	char detail[256];    /* for the operator's log; never upstream text, never a secret */
-	int64_t retry_after_s;	   /* what upstream asked for, 0..60 */
+	char project[64];    /* that the call was billed to, "" where Google does not say it */
+	char perimeter[96];  /* VPC Service Controls' id of this refusal, "" likewise */
+	char service[64];    /* the API that is off, "" where Google does not say it */
+	const char *hint;    /* of the table: what detail is made of; NULL: detail is final */
+	char detail[FAILURE_DETAIL_SIZE]; /* for the operator's log; no upstream text, no secret */
+	int64_t retry_after_s;		  /* what upstream asked for, 0..60 */
 	int64_t date_s;		   /* Google's time with the answer; 0 where it did not say */
 	bool source_token_refused; /* 401: the source's token must not be used again */
+};
+
+/* What the operator is told beside the answer. NULL or 0 where it is not known. */
+struct failure_scene {
+	const char *caller;  /* the e-mail address of who called */
+	const char *account; /* that was called for */
+	const char *repair;  /* how the source is renewed: an imperative with its command */
+	int64_t wall_s;	     /* our time with the answer */
+	int64_t issued_s;    /* of the token that was shown, as it says itself */
+	int64_t expires_s;   /* likewise */
 };
 
 /* The words of the contract for a sandbox. */
@@ -63,6 +79,12 @@ const char *failure_class_name(enum failure_class class);
  */
 void failure_from_answer(struct failure *failure, enum failure_step step,
 			 const struct http_answer *answer);
+
+/* Makes detail anew with names, commands and the skew of the scene in it. Once: what is filled stays. */
+void failure_fill(struct failure *failure, const struct failure_scene *scene);
+
+/* That the source lacks the grant to mint, where that was asked for and not tried; to be filled. */
+void failure_set_no_grant(struct failure *failure);
 
 /*
  * A failure of our own: a word for `reason` (such as "bad_answer"), and what happened in `detail`. Its

@@ -2,43 +2,13 @@
 #include "broker/net/http_client.h"
 
 #include "broker/base/alloc.h"
-#include "broker/base/buf.h"
 #include "broker/base/err.h"
-#include "broker/base/list.h"
 #include "broker/base/secret.h"
+#include "broker/net/http_call.h"
 #include "broker/net/loop.h"
 
-#include <curl/curl.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/epoll.h>
-
-struct http_client {
-	struct loop *loop;
-	CURLM *multi;
-	struct timer timer;	    /* what libcurl waits for */
-	struct loop_source *finish; /* reports ended transfers outside libcurl's callbacks */
-	struct list calls;
-	char *ca_file;
-	char *proxy;
-	char *no_proxy;
-	char *user_agent;
-};
-
-struct http_call {
-	struct list link;
-	struct http_client *client;
-	CURL *easy;
-	struct curl_slist *headers;
-	struct secret *body;
-	struct buf answer;
-	char *answer_field; /* the header that is wanted, or NULL */
-	bool too_large;
-	http_client_line *line;
-	char error[CURL_ERROR_SIZE];
-	http_client_done *done;
-	void *ctx;
-};
 
 /* Frees a header list that may hold a bearer token. */
 static void headers_free(struct curl_slist *headers)
@@ -85,6 +55,7 @@ static enum http_failure failure_of(const struct http_call *call, CURLcode code)
 		return call->too_large ? HTTP_FAILURE_TOO_LARGE : HTTP_FAILURE_BROKEN;
 	case CURLE_RECV_ERROR:
 	case CURLE_SEND_ERROR:
+	case CURLE_SEND_FAIL_REWIND:
 	case CURLE_PARTIAL_FILE:
 	case CURLE_GOT_NOTHING:
 	case CURLE_HTTP2:
@@ -307,139 +278,6 @@ void http_client_set_ca_file(struct http_client *client, const char *ca_file)
 	client->ca_file = ca_file ? xstrdup(ca_file) : NULL;
 }
 
-/* CURLOPT_WRITEFUNCTION: counts, since an announced length is not to be trusted. */
-static size_t on_body(char *data, size_t size, size_t count, void *ctx)
-{
-	struct http_call *const call = ctx;
-
-	if (buf_append(&call->answer, data, size * count)) {
-		call->too_large = true;
-		return 0;
-	}
-	return size * count;
-}
-
-static void add_header(struct http_call *call, const char *header)
-{
-	struct curl_slist *const longer = curl_slist_append(call->headers, header);
-
-	if (!longer)
-		abort();
-	call->headers = longer;
-}
-
-static void set_headers(struct http_call *call, const struct http_client_request *request)
-{
-	AUTO_BUF struct buf line;
-
-	buf_init_sensitive(&line, HTTP_CLIENT_MAX_ANSWER_BYTES + 64);
-	if (request->bearer) {
-		buf_add(&line, "Authorization: Bearer ");
-		buf_add_bytes(&line, secret_bytes(request->bearer), secret_len(request->bearer));
-		add_header(call, line.data);
-	}
-	buf_reset(&line);
-	if (request->content_type) {
-		buf_addf(&line, "Content-Type: %s", request->content_type);
-		add_header(call, line.data);
-	}
-	buf_reset(&line);
-	if (request->quota_project) {
-		buf_addf(&line, "x-goog-user-project: %s", request->quota_project);
-		add_header(call, line.data);
-	}
-	for (size_t i = 0; i < request->field_count; i++) {
-		buf_reset(&line);
-		buf_addf(&line, "%s: %s", request->fields[i].name, request->fields[i].value);
-		add_header(call, line.data);
-	}
-	add_header(call, "Accept: application/json");
-	add_header(call, "Expect:"); /* no 100-continue round trip */
-	(void)curl_easy_setopt(call->easy, CURLOPT_HTTPHEADER, call->headers);
-}
-
-static bool is_https(const char *url)
-{
-	return !strncasecmp(url, "https://", strlen("https://"));
-}
-
-/* True for the hosts that a proxy never sees: this machine, and the metadata addresses. */
-static bool is_local(const char *url)
-{
-	static const char *const hosts[] = {"localhost",
-					    "127.",
-					    "[::1]",
-					    "169.254.169.254",
-					    "[fd00:ec2::254]",
-					    "[fd20:ce::254]",
-					    "metadata.google.internal"};
-	const char *const host = strstr(url, "://");
-
-	for (size_t i = 0; host && i < ARRAY_LEN(hosts); i++)
-		if (!strncasecmp(host + 3, hosts[i], strlen(hosts[i])))
-			return true;
-	return false;
-}
-
-/*
- * A bundle of ours is the only one. Else a directory of hashed certificates serves better than the
- * system's bundle: libcurl would parse all of that within one turn of the loop.
- */
-static void set_ca(CURL *easy, const struct http_client *client)
-{
-	if (client->ca_file) {
-		(void)curl_easy_setopt(easy, CURLOPT_CAINFO, client->ca_file);
-		(void)curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
-	} else if (curl_version_info(CURLVERSION_NOW)->capath) {
-		(void)curl_easy_setopt(easy, CURLOPT_CAINFO, NULL);
-	}
-}
-
-/* As libcurl counts: 0 is never. */
-static long timeout_ms(const struct http_client_request *request)
-{
-	if (request->timeout_ms == HTTP_CLIENT_NO_TIMEOUT)
-		return 0;
-	return request->timeout_ms ? (long)request->timeout_ms : HTTP_CLIENT_CALL_TIMEOUT_MS;
-}
-
-/* CURLOPT_OPENSOCKETFUNCTION: libcurl's own sockets would survive an exec. */
-static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
-{
-	(void)ctx;
-	(void)purpose;
-	return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-}
-
-static void set_transport(struct http_call *call, const struct http_client_request *request)
-{
-	const struct http_client *const client = call->client;
-	CURL *const easy = call->easy;
-	const bool proxied = client->proxy && is_https(request->url) && !is_local(request->url);
-
-	(void)curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, request->unix_socket);
-	(void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-	(void)curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-	/* "" keeps libcurl from reading the environment by rules of its own. */
-	(void)curl_easy_setopt(easy, CURLOPT_PROXY, proxied ? client->proxy : "");
-	(void)curl_easy_setopt(easy, CURLOPT_NOPROXY, client->no_proxy ? client->no_proxy : "");
-	(void)curl_easy_setopt(easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
-	(void)curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-	(void)curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-	/* Without it each call that starts beside another opens a connection of its own. */
-	(void)curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
-	(void)curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
-	(void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	/* Without it a time-out during a name look-up blocks the loop until getaddrinfo() ends. */
-	(void)curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
-	(void)curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-	(void)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
-			       (long)HTTP_CLIENT_CONNECT_TIMEOUT_MS);
-	(void)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, timeout_ms(request));
-	(void)curl_easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)call->answer.max_bytes);
-	set_ca(easy, client);
-}
-
 struct http_call *http_client_start(struct http_client *client,
 				    const struct http_client_request *request,
 				    http_client_done *done, void *ctx)
@@ -454,29 +292,7 @@ struct http_call *http_client_start(struct http_client *client,
 	call->done = done;
 	call->ctx = ctx;
 	call->line = request->line;
-	buf_init_sensitive(&call->answer, request->max_answer_bytes ? request->max_answer_bytes :
-								      HTTP_CLIENT_MAX_ANSWER_BYTES);
-	(void)curl_easy_setopt(easy, CURLOPT_URL, request->url);
-	if (request->body) {
-		call->body = secret_ref(request->body);
-		(void)curl_easy_setopt(easy, CURLOPT_POSTFIELDS, secret_bytes(call->body));
-		(void)curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
-				       (curl_off_t)secret_len(call->body));
-	}
-	(void)curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method);
-	(void)curl_easy_setopt(easy, CURLOPT_USERAGENT, client->user_agent);
-	(void)curl_easy_setopt(easy, CURLOPT_PRIVATE, call);
-	(void)curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->error);
-	(void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
-	(void)curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
-	if (request->user) {
-		(void)curl_easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
-		(void)curl_easy_setopt(easy, CURLOPT_USERNAME, request->user);
-		(void)curl_easy_setopt(easy, CURLOPT_PASSWORD, secret_bytes(request->password));
-	}
-	call->answer_field = request->answer_field ? xstrdup(request->answer_field) : NULL;
-	set_transport(call, request);
-	set_headers(call, request);
+	http_call_prepare(call, request);
 	list_append(&client->calls, &call->link);
 	/* Only sets a timer of 0: the transfer starts from the loop. */
 	(void)curl_multi_add_handle(client->multi, easy);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * HTTP calls, to a cloud or over a Unix socket: libcurl's multi interface on the loop. One connection a
- * host is kept and shared; no redirect is followed; nothing is ever retried here.
+ * host is kept and shared; no redirect is followed; a request with a body is sent once.
  */
 #pragma once
 

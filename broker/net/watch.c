@@ -24,6 +24,11 @@
 #define MASK                                                                                 \
 	(IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_DELETE | IN_ATTRIB | IN_DELETE_SELF | \
 	 IN_MOVE_SELF | IN_ONLYDIR)
+/*
+ * Of a directory on the way, which another one may take the place of. What is in it is not told: a home has
+ * more traffic than is worth waking up for.
+ */
+#define SELF_MASK (IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_MASK_ADD)
 /* Links on the way, as the kernel counts them. */
 #define MAX_LINKS 40
 #define EVENT_BYTES 8192
@@ -32,7 +37,7 @@
 struct place {
 	struct list link;
 	int wd;
-	char *name;
+	char *name; /* "": only the directory itself */
 };
 
 struct watch {
@@ -89,6 +94,16 @@ static void free_places(struct list *places)
 	}
 }
 
+static void add_place(struct walk *walk, int wd, const char *name)
+{
+	struct place *const place = xcalloc(1, sizeof(*place));
+
+	place->wd = wd;
+	place->name = xstrdup(name);
+	list_append(&walk->places, &place->link);
+}
+
+/* The name, and the directory itself. */
 static void note(struct walk *walk, const char *directory, const char *name)
 {
 	/* A directory that is watched already keeps its number. */
@@ -100,10 +115,16 @@ static void note(struct walk *walk, const char *directory, const char *name)
 		walk->is_blind = true;
 		return;
 	}
-	struct place *const place = xcalloc(1, sizeof(*place));
-	place->wd = wd;
-	place->name = xstrdup(name);
-	list_append(&walk->places, &place->link);
+	add_place(walk, wd, name);
+}
+
+/* A directory that may be passed but not read cannot be watched: then that it moves is not seen. */
+static void note_directory(struct walk *walk, const char *directory)
+{
+	const int wd = inotify_add_watch(walk->watch->fd, directory, SELF_MASK);
+
+	if (wd >= 0)
+		add_place(walk, wd, "");
 }
 
 /* Cuts the first name off; what is left begins behind its slashes. */
@@ -171,6 +192,7 @@ static void follow(struct walk *walk, const char *path)
 		}
 		if (!is_directory(full))
 			return;
+		note_directory(walk, full);
 		free(directory);
 		directory = TAKE(full);
 	}

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from dataclasses import dataclass, field
 from typing import Any
+
+from .jwt import b64url
 
 STS_TOKEN_URL = "https://sts.googleapis.com/v1/token"
 JWT_TYPE = "urn:ietf:params:oauth:token-type:jwt"
@@ -47,8 +50,11 @@ class Federation:
         self.issued: set[str] = set()
 
     def new_subject_token(self, audience: str, subject: str, expires_s: float) -> str:
-        """A token of the other issuer: opaque here, in the form of a JWT."""
-        token = "eyJhbGciOiJub25lIn0." + ".".join(secrets.token_urlsafe(n) for n in (120, 64))
+        """A token of the other issuer: opaque here, in the form of a JWT of an hour."""
+        claims = {"sub": subject, "jti": secrets.token_urlsafe(64),
+                  "iat": int(expires_s) - 3600, "exp": int(expires_s)}
+        token = f"eyJhbGciOiJub25lIn0.{b64url(json.dumps(claims).encode())}." \
+            f"{secrets.token_urlsafe(64)}"
         self.providers[audience].subjects[token] = (subject, expires_s)
         self.issued.add(token)
         return token

@@ -22,16 +22,28 @@ from .launch import engine, place  # noqa: F401 - fixtures
 
 LEAK_CHECK = "test_zz_no_secret_leaked.py"
 SAID = pytest.StashKey[list[str]]()
+SUMMARY = pytest.StashKey[list[str]]()
 _numbers = itertools.count(1)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[SAID] = []
+    config.stash[SUMMARY] = []
     config.addinivalue_line("markers", "real_time: what it sees depends on the contract's own "
                             "deadlines; of a wrapped broker, only the faults count then")
     # a thousand clients at once
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter,
+                            config: pytest.Config) -> None:
+    """What was run may depend on the machine: said here, and at the end of scripts/test."""
+    for line in config.stash[SUMMARY]:
+        terminalreporter.write_line(line)
+        if "POSTERN_SUMMARY" in os.environ:
+            with open(os.environ["POSTERN_SUMMARY"], "a", encoding="utf-8") as file:
+                file.write(line + "\n")
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

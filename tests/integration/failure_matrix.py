@@ -61,7 +61,7 @@ ANY = [
     _status(429), _status(500), _status(502), _status(503), _status(504),
     Fault("html", Step(html=True), http_status=502),
     Fault("redirect", Step(redirect="https://198.51.100.254/"), http_status=302),
-    Fault("reset", Step(reset=True), http_status=0, reason="broken|other|connect"),
+    Fault("reset", Step(reset=True), http_status=0, reason="broken"),
     Fault("truncated", Step(truncate_at=10), http_status=0, reason="broken"),
     HANG,
 ]

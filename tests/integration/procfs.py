@@ -27,6 +27,11 @@ def rss_kib(pid: int) -> int:
     return int(status(pid, "VmRSS").split()[0])
 
 
+def anonymous_kib(pid: int) -> int:
+    """Of it, what is not of a file: the pages of a program's text come and go."""
+    return int(status(pid, "RssAnon").split()[0])
+
+
 def cpu_s(pid: int) -> float:
     """Processor time used so far, in user and system mode (proc(5): fields 14 and 15)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -157,7 +157,6 @@ def test_a_refusal_by_google_is_403_and_kept(broker: Broker, google: Standin, st
 
 
 def test_the_log_names_the_missing_permission(broker: Broker, google: Standin) -> None:
-    """google-github-actions/auth#340: denied although "granted", but elsewhere."""
     google.revoke(USER, ACCOUNT)
     _, ref = explanation(broker.token())
     line = assert_reported(broker, ref)

@@ -7,13 +7,13 @@ from __future__ import annotations
 import pytest
 
 from tests.google.script import Step
-from tests.google.standin import ACCOUNT, USER, VM_ACCOUNT, Standin
+from tests.google.standin import ACCOUNT, SOURCE_ACCOUNT, USER, VM_ACCOUNT, Standin
 from tests.google.state import CLOUD_PLATFORM
 
 from .broker import Broker
 from .conftest import Starter
 from .deadline import eventually
-from .test_mint_failures import LOGIN_EXPIRED, NO_ACCOUNT, TEMPORARY, explanation
+from .test_mint_failures import LOGIN_EXPIRED, NO_ACCOUNT, NOT_ALLOWED, TEMPORARY, explanation
 from .test_sources import MIDDLE, from_file
 
 pytestmark = pytest.mark.real_time
@@ -123,3 +123,16 @@ def test_an_account_that_was_deleted_is_said_to_be_gone(broker: Broker, google: 
     google.script(MINT, Step(status=404))
     assert explanation(broker.token())[0] == NO_ACCOUNT
     broker.wait_for_log("http_status=404 .*none was deleted")
+
+
+def test_a_source_that_is_disabled_is_said_to_be(start: Starter, google: Standin) -> None:
+    """google-api-ruby-client#720: "Robot is disabled."; what to do about it was for others to find."""
+    google.disable(SOURCE_ACCOUNT)
+    broker = start(google, source=from_file(google.write_service_account()))
+    assert explanation(broker.token())[0] == NOT_ALLOWED
+    broker.wait_for_log("step=generateAccessToken http_status=401 .*class=permanent .*"
+                        f"disabled .*keys create .* --iam-account={SOURCE_ACCOUNT}")
+    google.disable(SOURCE_ACCOUNT, False)
+    google.write_service_account(private_key_hint="another file")
+    broker.until_token()
+    assert google.count(MINT) == 2

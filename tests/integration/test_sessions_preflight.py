@@ -52,7 +52,8 @@ def test_a_missing_grant_opens_nothing(broker: Broker, google: Standin) -> None:
     google.revoke(USER, ACCOUNT)
     assert_refused(broker, "the broker may not use this account", "permanent", preflight="grant")
     assert google.count(MINT) == 0
-    broker.wait_for_log("^warning: preflight: profile=vertex .*grant_missing")
+    broker.wait_for_log("^warning: preflight: profile=vertex .*grant_missing hint=.*"
+                        f"roles/iam.serviceAccountTokenCreator on {ACCOUNT} itself, with: gcloud")
     google.grant(USER, ACCOUNT)
     opened(broker, preflight="grant")
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,12 @@ from tests.google.federation import WORKFORCE
 from tests.google.script import Step
 from tests.google.standin import ACCOUNT, PROJECT, SOURCE_ACCOUNT, USER, VM_ACCOUNT, Standin
 
-from . import leaks
+from . import gcloud, leaks
 from .broker import Broker, run
-from .conftest import Starter
+from .conftest import SUMMARY, Starter, new_directory
 from .configuration import endpoints_of, render
 from .deadline import eventually
+from .gcloud import config_helper, program
 from .sessions import opened
 
 ALLOW = {"GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES": "1"}
@@ -65,7 +65,8 @@ def test_a_token_in_a_file_is_read_anew_at_each_try(start: Starter, google: Stan
     file.write_text(google.new_subject_token(life_s=-60))
     refused = broker.token()
     assert refused.status == 403 and "login has expired" in refused.json["error_description"]
-    broker.wait_for_log("step=sts http_status=400 reason=invalid_grant .*older than an hour")
+    broker.wait_for_log("step=sts http_status=400 reason=invalid_grant .*older than an hour.*"
+                        "; it ended [6-9][0-9] s ago")
     file.write_text(google.new_subject_token() + "\n\n")
     # a permanent failure is kept for 30 s, or until the source is another one
     google.write_external_account(quota_project_id="another-source")
@@ -104,14 +105,6 @@ def test_a_plain_url_needs_loopback_and_the_key(start: Starter, google: Standin)
     broker = start(google, source=from_file(path), endpoints={"allow_http_loopback": "yes"})
     assert_minted(broker, google, google.principal())
     assert "subject_token_hosts" in check(broker.directory, google, from_file(path))
-
-
-def program(directory: Path, body: str) -> Path:
-    """A program of the test's own."""
-    path = directory / "program"
-    path.write_text(f"#!/bin/sh\n{body}\n")
-    path.chmod(0o700)
-    return path
 
 
 def printed(token: str, **more: Any) -> str:
@@ -318,23 +311,10 @@ def test_a_session_of_the_broker_is_no_metadata_server(start: Starter, google: S
 # gcloud
 
 
-def config_helper(directory: Path, token: str, expiry: str) -> Path:
-    """A gcloud as far as it is asked: what gcloud 528 printed, and a line for each run."""
-    answer = json.dumps({"configuration": {"properties": {"core": {"account": USER}}},
-                         "credential": {"access_token": token, "id_token": None,
-                                        "token_expiry": expiry}})
-    path = program(directory, f"""
-[ "$*" = "config config-helper --format=json --min-expiry=10m" ] || exit 2
-[ "${{CLOUDSDK_AUTH_IMPERSONATE_SERVICE_ACCOUNT-unset}}" = "" ] || exit 3
-echo run >> {directory}/runs
-echo '{answer}'""")
-    return path
-
-
 def test_the_login_of_gcloud_is_the_source(start: Starter, google: Standin) -> None:
     token = google.issue_source_token()
-    gcloud = config_helper(google.directory, token, "2099-01-01T00:00:00Z")
-    broker = start(google, source={"type": "gcloud", "gcloud": gcloud},
+    asked = config_helper(google.directory, USER, token, "2099-01-01T00:00:00Z")
+    broker = start(google, source={"type": "gcloud", "gcloud": asked},
                    env={"CLOUDSDK_AUTH_IMPERSONATE_SERVICE_ACCOUNT": MIDDLE},
                    profiles={"one": {}, "two": {"lifetime": "30m"}})
     assert google.calls == []
@@ -348,8 +328,8 @@ def test_the_login_of_gcloud_is_the_source(start: Starter, google: Standin) -> N
 
 def test_a_gcloud_that_is_slow_holds_up_nobody(start: Starter, google: Standin) -> None:
     """googleapis/google-cloud-cpp#1457: one slow refresh held up everybody."""
-    gcloud = program(google.directory, "sleep 600")
-    broker = start(google, source={"type": "gcloud", "gcloud": gcloud})
+    broker = start(google, source={"type": "gcloud",
+                                   "gcloud": program(google.directory, "sleep 600")})
     with broker.client() as client:
         assert broker.token().status == 503
         assert client.ask("/").status == 200
@@ -357,38 +337,27 @@ def test_a_gcloud_that_is_slow_holds_up_nobody(start: Starter, google: Standin) 
 
 
 def test_a_gcloud_without_a_login_names_the_command(start: Starter, google: Standin) -> None:
-    gcloud = program(google.directory,
-                     "echo 'ERROR: You do not currently have an active account selected.' >&2\n"
-                     "exit 1")
-    broker = start(google, source={"type": "gcloud", "gcloud": gcloud})
+    asked = program(google.directory,
+                    "echo 'ERROR: You do not currently have an active account selected.' >&2\n"
+                    "exit 1")
+    broker = start(google, source={"type": "gcloud", "gcloud": asked})
     reply = broker.token()
     assert reply.status == 403 and "login has expired" in reply.json["error_description"]
     broker.wait_for_log("step=gcloud .*gcloud auth login")
 
 
-def real_gcloud() -> str | None:
-    """The gcloud of this machine, where there is one."""
-    places = (Path(folder, "gcloud") for folder in os.environ.get("PATH", "").split(":"))
-    return next((str(path) for path in places if path.is_file()), None)
-
-
-@pytest.mark.skipif(real_gcloud() is None, reason="no gcloud here: the recorded one stands in")
-def test_a_real_gcloud_is_asked(start: Starter, google: Standin) -> None:
-    """Its key and its configuration are the test's, its token endpoint is the stand-in."""
-    home = google.directory / "gcloud"
-    (home / "configurations").mkdir(parents=True)
-    key = google.write_service_account(token_uri=f"{google.url}/token")
-    (home / "configurations" / "config_default").write_text(
-        f"[core]\naccount = {SOURCE_ACCOUNT}\ncustom_ca_certs_file = {google.ca_file}\n"
-        "disable_usage_reporting = true\ndisable_file_logging = true\n"
-        f"[auth]\ncredential_file_override = {key}\ntoken_host = {google.url}/token\n"
-        f"impersonate_service_account = {MIDDLE}\n"
-        "[survey]\ndisable_prompts = true\n[component_manager]\ndisable_update_check = true\n")
-    (home / "active_config").write_text("default")
-    broker = start(google, source={"type": "gcloud", "gcloud": real_gcloud()},
-                   env={"CLOUDSDK_CONFIG": str(home)})
-    assert_minted(broker, google, SOURCE_ACCOUNT)
-    assert broker.status()["source"]["principal"] == SOURCE_ACCOUNT
+@pytest.mark.real_time  # a wrapped broker beside a gcloud that starts for seconds
+def test_gcloud_itself_is_asked(artifacts: Path, request: pytest.FixtureRequest) -> None:
+    """The machine's own where there is one; the summary of the run says which."""
+    said = request.config.stash[SUMMARY]
+    with gcloud.login(impersonated=MIDDLE) as login:
+        leaks.note(login.google.secrets())
+        with Broker(new_directory(artifacts, request.node.nodeid), login.google, env=login.env,
+                    source={"type": "gcloud", "gcloud": login.program}) as broker:
+            assert_minted(broker, login.google, SOURCE_ACCOUNT)
+            assert broker.status()["source"]["principal"] == SOURCE_ACCOUNT
+        leaks.note(login.google.secrets())
+    said.append(gcloud.which()[1])
 
 
 # what is refused at the start

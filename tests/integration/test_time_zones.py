@@ -9,11 +9,11 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from tests.google.script import Step
-from tests.google.standin import Standin
+from tests.google.standin import USER, Standin
 
 from .conftest import Starter
 from .deadline import FACTOR, eventually
-from .test_sources import config_helper
+from .gcloud import config_helper
 
 pytestmark = pytest.mark.real_time
 
@@ -68,7 +68,7 @@ def test_a_token_that_has_expired_has_expired_in_every_zone(start: Starter, goog
 def test_gclouds_expiry_is_utc_in_every_zone(start: Starter, google: Standin, zone: str) -> None:
     """Its token is kept until then: nine minutes of it are as good in each zone."""
     expiry = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 540))
-    gcloud = config_helper(google.directory, google.issue_source_token(), expiry)
+    gcloud = config_helper(google.directory, USER, google.issue_source_token(), expiry)
     broker = start(google, source={"type": "gcloud", "gcloud": gcloud}, env={"TZ": zone},
                    profiles={"one": {}, "two": {"lifetime": "30m"}})
     for profile in ("one", "two"):

@@ -77,6 +77,34 @@ static void what_is_encoded_is_appended(void **state)
 	assert_string_equal(out.data, "head.Zm9v");
 }
 
+static void what_was_encoded_is_decoded(void **state)
+{
+	(void)state;
+	for (size_t len = 0; len < 256; len++) {
+		unsigned char bytes[256];
+		unsigned char back[256] = {0};
+		AUTO_BUF struct buf text;
+		for (size_t i = 0; i < len; i++)
+			bytes[i] = (unsigned char)(i * 167 + len);
+		buf_init(&text, 512);
+		base64url_encode(&text, bytes, len);
+		assert_int_equal(base64url_decode(back, len ? text.data : "", text.len), len);
+		assert_memory_equal(back, bytes, len);
+	}
+}
+
+static void what_is_no_base64url_is_not_decoded(void **state)
+{
+	static const char *const texts[] = {"Zm9v=", "Zm 9v", "Zm+v", "Zm/v", "Zm9\n", "\xc3\xa4"};
+	char out[8];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		assert_int_equal(base64url_decode(out, texts[i], strlen(texts[i])), -1);
+	/* Six bits are no byte. */
+	assert_int_equal(base64url_decode(out, "Z", 1), 0);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -84,6 +112,8 @@ int main(void)
 		cmocka_unit_test(the_example_of_rfc_7515_comes_out),
 		cmocka_unit_test(the_last_two_characters_are_those_of_urls),
 		cmocka_unit_test(what_is_encoded_is_appended),
+		cmocka_unit_test(what_was_encoded_is_decoded),
+		cmocka_unit_test(what_is_no_base64url_is_not_decoded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

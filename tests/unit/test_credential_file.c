@@ -605,6 +605,41 @@ static void adc_looks_in_cloudsdk_config_or_else_at_home(void **state)
 	assert_int_equal(rmdir(config), 0);
 }
 
+static void check_repair(const struct credential_options *options, const char *repair)
+{
+	struct credential *credential = NULL;
+	struct err err;
+
+	assert_int_equal(credential_open(options, &credential, &err), 0);
+	assert_string_equal(credential_repair(credential), repair);
+	credential_free(credential);
+}
+
+/* gcloud writes to a place of its own: to another one the file has to be brought. */
+static void the_command_to_log_in_again_is_that_of_the_place(void **state)
+{
+	static const char login[] = "gcloud auth application-default login";
+	struct credential_options options = file_options();
+	char repair[320];
+
+	(void)state;
+	(void)snprintf(path, sizeof(path), "%s/application_default_credentials.json", dir);
+	write_file(USER, 0600);
+	options.file = path;
+	(void)snprintf(repair, sizeof(repair),
+		       "log in again with: %s, then copy the file that it writes to %s", login,
+		       path);
+	check_repair(&options, repair);
+	options.type = "adc";
+	options.env_credentials_file = path;
+	check_repair(&options, repair);
+	options.env_cloudsdk_config = dir;
+	(void)snprintf(repair, sizeof(repair), "log in again with: CLOUDSDK_CONFIG=%s %s", dir,
+		       login);
+	check_repair(&options, repair);
+	assert_int_equal(unlink(path), 0);
+}
+
 static void adc_that_finds_nothing_says_where_it_looked_and_what_to_run(void **state)
 {
 	struct credential_options options = file_options();
@@ -709,6 +744,7 @@ int main(void)
 		CASE(adc_takes_the_file_that_the_variable_names),
 		CASE(adc_never_falls_through_from_a_variable_that_is_set),
 		CASE(adc_looks_in_cloudsdk_config_or_else_at_home),
+		CASE(the_command_to_log_in_again_is_that_of_the_place),
 		CASE(adc_that_finds_nothing_says_where_it_looked_and_what_to_run),
 		CASE(adc_ends_at_the_metadata_server_only_where_that_is_configured),
 		CASE(adc_says_what_is_wrong_with_the_file_it_found),

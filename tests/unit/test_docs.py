@@ -45,3 +45,36 @@ def test_the_page_of_the_sandbox_names_the_providers() -> None:
     names = re.findall(r'^\t(?:BY_KEY|BY_SESSION|WITHOUT_RECIPE)\("([\w-]+)"', text, re.M)
     assert len(names) == 6
     assert [name for name, _ in rows_of("sandbox.md", "Providers")] == names
+
+
+def words_of_the_log() -> set[str]:
+    """What may stand behind `reason=`, by the code: its own words, and those of Google that it knows."""
+    places = [*(ROOT / "broker/credential").glob("*.c"), *(ROOT / "broker/google").glob("*.c"),
+              ROOT / "broker/preflight.c"]
+    return {word for path in places for word in re.findall(r'"([A-Za-z_]+)"', path.read_text())}
+
+
+def test_the_page_of_the_sources_names_reasons_that_there_are() -> None:
+    page = (ROOT / "docs/sources.md").read_text()
+    cells = re.findall(r"^\| (`[^|]*) \|.*\|.*$", page, re.M)
+    named = {word for cell in cells for quoted in re.findall(r"`([^`]+)`", cell)
+             for word in re.findall(r"(?:^|reason=)([A-Za-z_]+)$", quoted)}
+    assert len(named) > 25
+    # Google's name for what is a 401 like any other here
+    assert named - words_of_the_log() == {"ACCESS_TOKEN_EXPIRED"}
+
+
+def test_the_page_of_the_sources_has_every_kind() -> None:
+    text = (ROOT / "broker/credential/credential.c").read_text()
+    kinds = re.search(r"kinds\[\] = \{(.*?)\n\};", text, re.S)
+    assert kinds
+    page = (ROOT / "docs/sources.md").read_text()
+    for kind in re.findall(r'\{"(\w+)",', kinds[1]):
+        assert re.search(rf"^\| .* \| `type = .*{kind}` ", page, re.M) or f"`type = {kind}`" in page
+    types = re.search(r"types\[\] = \{(.*?)\n\};", (
+        ROOT / "broker/credential/credential_file.c").read_text(), re.S)
+    assert types
+    names = re.findall(r'\{"(\w+)"', types[1])
+    assert len(names) >= 4
+    for name in names:
+        assert f"`{name}`" in page

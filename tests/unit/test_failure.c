@@ -154,6 +154,10 @@ static void a_failed_refresh_is_classed_by_its_oauth2_error(void **state)
 		{400, "{\"error\":\"server_error\"}", TEMPORARY, "server_error", "", false, ""},
 		{400, "{\"error\":\"temporarily_unavailable\"}", TEMPORARY,
 		 "temporarily_unavailable", "", false, ""},
+		{400, "{\"error\":\"invalid_request\",\"error_description\":\"internal_failure\"}",
+		 TEMPORARY, "internal_failure", "", false, ""},
+		{400, "{\"error_description\":\"internal_failure\"}", NOT_ALLOWED, "unknown", "",
+		 false, ""},
 		{400, "{\"error\":\"invalid_request\"}", NOT_ALLOWED, "invalid_request", "", false,
 		 "credential file"},
 		{400, "", NOT_ALLOWED, "unknown", "", false, ""},
@@ -176,6 +180,191 @@ static void a_failed_refresh_is_classed_by_its_oauth2_error(void **state)
 
 	(void)state;
 	check(FAILURE_STEP_SOURCE, cases, sizeof(cases) / sizeof(cases[0]));
+}
+
+static const struct failure_scene scene = {
+	.caller = "ann@example.com",
+	.account = "agent@p.iam.gserviceaccount.com",
+	.repair = "log in by the REPAIR",
+	.wall_s = 2000000000,
+};
+
+static void fill(struct failure *failure, enum failure_step step, long status, const char *body,
+		 int64_t skew_s)
+{
+	failure_from_answer(failure, step,
+			    &(struct http_answer){
+				    .failure_text = "",
+				    .status = status,
+				    .body = body,
+				    .body_len = strlen(body),
+				    .content_type = "application/json",
+				    .date_s = scene.wall_s - skew_s,
+				    .retry_after_s = -1,
+			    });
+	failure_fill(failure, &scene);
+	assert_null(strpbrk(failure->detail, "{}\""));
+}
+
+static void a_text_names_who_needs_what_where(void **state)
+{
+	static const struct {
+		enum failure_step step;
+		long status;
+		const char *body;
+		const char *part;
+	} cases[] = {
+		{FAILURE_STEP_MINT, 403, ERROR_INFO("IAM_PERMISSION_DENIED", "{}"),
+		 "ann@example.com needs roles/iam.serviceAccountTokenCreator on "
+		 "agent@p.iam.gserviceaccount.com itself, with: gcloud iam service-accounts "
+		 "add-iam-policy-binding agent@p.iam.gserviceaccount.com "
+		 "--member=user:ann@example.com --role=roles/iam.serviceAccountTokenCreator"},
+		{FAILURE_STEP_MINT, 403, ERROR_INFO("IAM_PERMISSION_DENIED", "{}"),
+		 "takes minutes"},
+		{FAILURE_STEP_MINT, 403, "", "--member=user:ann@example.com"},
+		{FAILURE_STEP_IMPERSONATE, 403, ERROR_INFO("IAM_PERMISSION_DENIED", "{}"),
+		 "ann@example.com may not use agent@p.iam.gserviceaccount.com"},
+		{FAILURE_STEP_MINT, 403,
+		 ERROR_INFO("SERVICE_DISABLED",
+			    "{\"service\":\"iam.googleapis.com\",\"consumer\":\"projects/42\"}"),
+		 "gcloud services enable iam.googleapis.com --project=42;"},
+		{FAILURE_STEP_MINT, 403,
+		 ERROR_INFO("SERVICE_DISABLED",
+			    "{\"service\":\"a b\",\"consumer\":\"projects/4;2\"}"),
+		 "gcloud services enable iamcredentials.googleapis.com --project=PROJECT;"},
+		{FAILURE_STEP_MINT, 403,
+		 ERROR_INFO("SECURITY_POLICY_VIOLATED", "{\"uid\":\"u-1\"}"), "the unique id u-1"},
+		{FAILURE_STEP_MINT, 403, ERROR_INFO("ACCESS_TOKEN_SCOPE_INSUFFICIENT", "{}"),
+		 "cloud-platform: log in by the REPAIR"},
+		{FAILURE_STEP_MINT, 401, "", "or log in by the REPAIR"},
+		{FAILURE_STEP_SOURCE, 400,
+		 "{\"error\":\"invalid_grant\",\"error_subtype\":\"invalid_rapt\"}",
+		 "session length is over: log in by the REPAIR"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct failure failure;
+		fill(&failure, cases[i].step, cases[i].status, cases[i].body, 0);
+		if (!strstr(failure.detail, cases[i].part))
+			fail_msg("%s: %s", cases[i].body, failure.detail);
+	}
+}
+
+static void a_member_is_named_as_policies_do(void **state)
+{
+	static const char *const cases[][2] = {
+		{"x@p.iam.gserviceaccount.com",
+		 "--member=serviceAccount:x@p.iam.gserviceaccount.com"},
+		{"x@gserviceaccount.com.example", "--member=user:x@gserviceaccount.com.example"},
+		{"", "--member=MEMBER"},
+		{NULL, "the source needs"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct failure failure;
+		failure_from_answer(&failure, FAILURE_STEP_MINT,
+				    &(struct http_answer){.failure_text = "",
+							  .status = 403,
+							  .body = "",
+							  .content_type = "",
+							  .date_s = -1,
+							  .retry_after_s = -1});
+		failure_fill(&failure, &(struct failure_scene){.caller = cases[i][0]});
+		assert_non_null(strstr(failure.detail, cases[i][1]));
+		/* Who names the names first is nearer to the call. */
+		failure_fill(&failure, &scene);
+		assert_null(strstr(failure.detail, "ann@"));
+	}
+}
+
+static void a_skew_is_told_where_it_may_be_the_reason(void **state)
+{
+	static const struct {
+		int64_t skew_s;
+		const char *part; /* NULL: nothing is told */
+	} cases[] = {
+		{0, NULL},
+		{60, NULL},
+		{-60, NULL},
+		{61,
+		 "; the host's clock is 61 s ahead of Google's: set it, with: chronyc makestep"},
+		{-86400, "; the host's clock is 86400 s behind Google's"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct failure failure;
+		fill(&failure, FAILURE_STEP_MINT, 401, "", cases[i].skew_s);
+		if (cases[i].part)
+			assert_non_null(strstr(failure.detail, cases[i].part));
+		else
+			assert_null(strstr(failure.detail, "Google's"));
+		fill(&failure, FAILURE_STEP_EXCHANGE, 400, "{\"error\":\"invalid_grant\"}",
+		     cases[i].skew_s);
+		assert_true(!cases[i].part == !strstr(failure.detail, "Google's"));
+	}
+}
+
+/* google-cloud-go#12440: "stale", and nobody said how old. */
+static void the_age_of_a_refused_subject_token_is_told(void **state)
+{
+	static const struct {
+		int64_t issued_s;
+		int64_t expires_s;
+		const char *end;
+	} cases[] = {
+		{0, 0, "at each try"},
+		{1999996400, 0, "at each try; it says that it was issued 3600 s ago"},
+		{1999996400, 1999999990,
+		 "at each try; it says that it was issued 3600 s ago; it ended 10 s ago"},
+		{2000000100, 2000003700,
+		 "; it says that it was issued 100 s ahead of our clock; it ends 3700 s from now"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct failure failure;
+		failure_from_answer(&failure, FAILURE_STEP_EXCHANGE,
+				    &(struct http_answer){.failure_text = "",
+							  .status = 400,
+							  .body = "{\"error\":\"invalid_grant\"}",
+							  .body_len = 25,
+							  .content_type = "",
+							  .date_s = -1,
+							  .retry_after_s = -1});
+		failure_fill(&failure, &(struct failure_scene){.wall_s = 2000000000,
+							       .issued_s = cases[i].issued_s,
+							       .expires_s = cases[i].expires_s});
+		const size_t len = strlen(failure.detail);
+		const size_t end_len = strlen(cases[i].end);
+		assert_true(len > end_len);
+		assert_string_equal(failure.detail + len - end_len, cases[i].end);
+	}
+}
+
+static void a_text_with_very_long_names_ends_in_its_room(void **state)
+{
+	char name[255];
+	struct failure failure;
+
+	(void)state;
+	memset(name, 'a', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	failure_from_answer(&failure, FAILURE_STEP_MINT,
+			    &(struct http_answer){.failure_text = "",
+						  .status = 403,
+						  .body = "",
+						  .content_type = "",
+						  .date_s = -1,
+						  .retry_after_s = -1});
+	failure_fill(&failure, &(struct failure_scene){
+				       .caller = name,
+				       .account = name,
+				       .repair = name,
+			       });
+	assert_int_equal(strlen(failure.detail), sizeof(failure.detail) - 1);
 }
 
 static void an_upstream_word_that_is_not_one_is_unknown(void **state)
@@ -308,6 +497,11 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_failed_mint_is_classed_by_status_and_reason),
 		cmocka_unit_test(a_failed_refresh_is_classed_by_its_oauth2_error),
+		cmocka_unit_test(a_text_names_who_needs_what_where),
+		cmocka_unit_test(a_member_is_named_as_policies_do),
+		cmocka_unit_test(a_skew_is_told_where_it_may_be_the_reason),
+		cmocka_unit_test(the_age_of_a_refused_subject_token_is_told),
+		cmocka_unit_test(a_text_with_very_long_names_ends_in_its_room),
 		cmocka_unit_test(an_upstream_word_that_is_not_one_is_unknown),
 		cmocka_unit_test(no_answer_at_all_is_transient),
 		cmocka_unit_test(retry_after_counts_from_0_to_60_seconds),

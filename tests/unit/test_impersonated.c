@@ -73,6 +73,55 @@ static void the_accounts_token_is_the_sources(void **state)
 	source_has_token("middle-token");
 }
 
+static void what_is_behind_it_keeps_it_in_use(void **state)
+{
+	static const struct strv none = {0};
+
+	(void)state;
+	source_open_file(GOOD);
+	const struct credential_route route = credential_route(source.credential, A, &none);
+	assert_ptr_not_equal(route.credential, source.credential);
+	credential_hold(route.credential);
+	assert_true(credential_is_busy(source.credential));
+	credential_hold(source.credential);
+	credential_release(route.credential);
+	assert_true(credential_is_busy(source.credential));
+	assert_false(credential_is_busy(route.credential));
+	credential_release(source.credential);
+	assert_false(credential_is_busy(source.credential));
+}
+
+static void a_login_within_is_renewed_with_the_whole_file(void **state)
+{
+	static const struct strv none = {0};
+	char command[256];
+
+	(void)state;
+	source_open_file(GOOD);
+	(void)snprintf(command, sizeof(command),
+		       "log in again with: gcloud auth application-default login "
+		       "--impersonate-service-account=" A
+		       ", then copy the file that it writes to %s",
+		       source.path);
+	assert_string_equal(credential_repair(source.credential), command);
+	const struct credential_route route = credential_route(source.credential, A, &none);
+	assert_string_equal(credential_repair(route.credential), command);
+}
+
+static void a_refusal_on_the_way_names_the_account_on_the_way(void **state)
+{
+	(void)state;
+	source_open_file(GOOD);
+	source_ask();
+	answer_login("user-token");
+	fake_http_answer(403, "", FAKE_WALL_S);
+	assert_true(source.failed);
+	assert_non_null(strstr(source.failure.detail, "on " A " itself"));
+	/* Who mints does not name another one. */
+	failure_fill(&source.failure, &(struct failure_scene){.account = "agent@p.example"});
+	assert_null(strstr(source.failure.detail, "agent@"));
+}
+
 /*
  * stacklok/toolhive#6237: each token by its own expiry.
  * google-auth-library-python#516: an impersonating source refreshed what was valid still.
@@ -375,6 +424,9 @@ int main(void)
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		CASE(the_accounts_token_is_the_sources),
+		CASE(what_is_behind_it_keeps_it_in_use),
+		CASE(a_login_within_is_renewed_with_the_whole_file),
+		CASE(a_refusal_on_the_way_names_the_account_on_the_way),
 		CASE(each_token_is_kept_by_its_own_expiry),
 		CASE(delegates_are_taken_as_addresses_or_as_names),
 		CASE(many_callers_make_one_mint),

@@ -247,6 +247,31 @@ static void what_is_missing_is_told_step_by_step(void **state)
 	assert_told();
 }
 
+static void a_directory_far_above_may_be_another_one(void **state)
+{
+	(void)state;
+	make_directory("one");
+	make_directory("one/two");
+	make_directory("one/two/three");
+	write_file("one/two/three/file");
+	make_directory("other");
+	make_directory("other/two");
+	make_directory("other/two/three");
+	write_file("other/two/three/file");
+	watch_path("one/two/three/file");
+	write_file("one/neighbour");
+	write_file("one/two/neighbour");
+	assert_not_told();
+	rename_to("one", "gone");
+	assert_told();
+	rename_to("other", "one");
+	assert_told();
+	write_file("gone/two/three/file");
+	assert_not_told();
+	write_file("one/two/three/file");
+	assert_told();
+}
+
 static void a_circle_of_links_ends(void **state)
 {
 	(void)state;
@@ -311,6 +336,7 @@ int main(void)
 		CASE(changes_without_an_end_are_told_all_the_same),
 		CASE(each_link_on_the_way_is_told),
 		CASE(what_is_missing_is_told_step_by_step),
+		CASE(a_directory_far_above_may_be_another_one),
 		CASE(a_circle_of_links_ends),
 		CASE(another_path_takes_the_place),
 		CASE(what_cannot_be_watched_is_said_once),
