@@ -45,9 +45,13 @@ class Facts:
     proxied: bool = True  # asks a proxy for the endpoint where NO_PROXY does not name it
     tells: bool = True  # shows its user what the endpoint says of a refusal
     denied: int = 1  # token requests while the answer is 403
-    own_margin: bool = False  # renews a token by itself, not when the next call needs it
+    renews_aside: bool = False  # near its end it uses the token it has while it asks for the next
+    hasty: bool = False  # may have made its last try before the broker has made its second
+    again_at_once: bool = False  # asks for a token near its end again before it uses it
     remembers_absence: bool = False  # no endpoint at its first look: none for the process's life
-    auth_of: str = ""  # another client, whose library takes the tokens for this one
+    # Another client, whose library takes the tokens for this one: what is that library's own doing,
+    # such as how it tries again, is tested there.
+    auth_of: str = ""
 
     @property
     def caches(self) -> bool:
