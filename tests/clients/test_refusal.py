@@ -45,6 +45,7 @@ def test_a_denial_reaches_the_user(client: str, launch: Launcher, google: Standi
     assert (since["tokens"], since["mint_failures"]) == (0, 1)
 
 
+@pytest.mark.only(lambda known: not known.slow)
 def test_a_passing_failure_passes(client: str, launch: Launcher, google: Standin,
                                        broker: Broker) -> None:
     google.script(MINT, {"status": 503})
@@ -63,7 +64,7 @@ def test_a_passing_failure_passes(client: str, launch: Launcher, google: Standin
     assert counters.since["mint_failures"] == 1
 
 
-@pytest.mark.only(lambda known: not known.auth_of)
+@pytest.mark.only(lambda known: known.thorough)
 def test_a_lasting_failure_reaches_the_user(client: str, launch: Launcher, google: Standin,
                                             broker: Broker) -> None:
     known = facts.of(client)
