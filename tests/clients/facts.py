@@ -51,6 +51,7 @@ class Facts:
     denied: int = 1  # token requests while the answer is 403
     renews_aside: bool = False  # near its end it uses the token it has while it asks for the next
     hasty: bool = False  # may have made its last try before the broker has made its second
+    pause_s: float = 0  # after a failure it asks no more for so long, and each call fails meanwhile
     again_at_once: bool = False  # asks for a token near its end again before it uses it
     remembers_absence: bool = False  # no endpoint at its first look: none for the process's life
     # Another client, whose library takes the tokens for this one: what is that library's own doing,

@@ -12,6 +12,7 @@ FACTS = Facts(
     margin_s=240,
     shares=True,
     renews_aside=True,
+    pause_s=10,
     proxied=False,
     title="google-cloud-auth (Rust)",
     package="google-cloud-auth",
