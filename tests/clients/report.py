@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/compatibility.md from the facts and the last run: `python3 -m tests.clients.report FILE`."""
+"""Writes docs/compatibility.md from the facts and each client's last run: `python3 -m tests.clients.report FILE`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEAD = """\
 # Compatibility
 
 What a client needs to find Postern's endpoint, and what it makes of the answers. `scripts/clients report` wrote the tables
-of this page from a run of `scripts/clients test`: real, pinned clients against `posternd`, with no route out of the machine.
+of this page from the last `scripts/clients test`: real, pinned clients against `posternd`, with no route out of the machine.
 What is said to be *read* is from a client's source and was not run.
 
 H, I and R are `GCE_METADATA_HOST`, `GCE_METADATA_IP` and `GCE_METADATA_ROOT`. Set all the variables of the
@@ -143,6 +143,7 @@ def requests(clients: dict[str, Result]) -> str:
 
 def page(clients: dict[str, Result]) -> str:
     """The whole page."""
+    clients = {name: result for name, result in clients.items() if name in facts.names()}
     missing = [name for name in facts.names()
                if name not in clients and not facts.of(name).where_installed]
     failed = [f"{name}: {test}" for name, result in clients.items() for test in result.failed]
