@@ -30,6 +30,8 @@ H, I and R are `GCE_METADATA_HOST`, `GCE_METADATA_IP` and `GCE_METADATA_ROOT`. S
 """
 
 NOTES = """\
+## The columns
+
 * *Needs at least*: the variables without which it finds no endpoint, beside those in *also set*.
 * *For a token*: requests before the first one, and for each. *Asks again*: with so little left of a token; one that asks
   *aside* uses the token that it has meanwhile.
@@ -39,8 +41,9 @@ NOTES = """\
 * *503*: how often it asks while the broker cannot have the token. One that asks once shows its user each such failure.
 * *Proxy*: whether it asks `HTTP_PROXY` for the endpoint where `NO_PROXY` does not name the endpoint's host. Node does not
   match an entry with a port or a CIDR (read).
+* A dash was not run: such a client takes seconds a call, or its library is in a line of its own. *Tests* are those passed.
 
-Every one of them: one mint for the first call and for many at the same time, the next call from a token that is there, a
+Each library and tool: one mint for the first call and for many at the same time, the next call from a token that is there, a
 proxy that sees nothing; all but the tools of seconds a call: a token that ends, a failed mint and the next good one, a
 broker that is killed and comes back. One that sits on another's library is tested for its own part.
 """
@@ -96,6 +99,20 @@ def again(known: Facts) -> str:
     return f"at {known.margin_s:g} s left" + (", aside" if known.renews_aside else "")
 
 
+def failing(known: Facts) -> str:
+    """What it does while there is no token."""
+    if not known.thorough:
+        return "-"
+    return times(known.tries) + (f", then not for {known.pause_s:g} s" if known.pause_s else "")
+
+
+def proxied(known: Facts) -> str:
+    """Whether it needs NO_PROXY."""
+    if not known.proxied:
+        return "no"
+    return "yes" if known.thorough else "-"
+
+
 def row(known: Facts, result: Result) -> list[str]:
     """A client's line in the table of its role."""
     least = ", ".join(VARIABLES.get(name, f"`{name}`") for name in known.least)
@@ -105,8 +122,8 @@ def row(known: Facts, result: Result) -> list[str]:
         f"{known.start} + {known.per_token}" + (", shared" if known.shares else ""),
         again(known),
         times(known.denied) + ("" if known.tells else ", not shown"),
-        times(known.tries) + (f", then not for {known.pause_s:g} s" if known.pause_s else ""),
-        "yes" if known.proxied else "no",
+        failing(known),
+        proxied(known),
         str(len(result.passed)),
     ]
 
