@@ -56,7 +56,9 @@ What the run showed otherwise than reading had it:
 * `cloud.google.com/go/auth` near a token's end gives the old token and asks aside, at any lifetime.
 * google-cloud-auth for Rust asks no more for 10 s after a failure, and each call fails meanwhile; it goes on after that.
 * `anthropic[vertex]` takes no project from the endpoint before its first call: `ANTHROPIC_VERTEX_PROJECT_ID` must be set.
-* `golang.org/x/oauth2/google` that finds no endpoint at its first look has no project from then on.
+* Whoever finds no endpoint at the first look: Java's library finds none until its process ends, gcloud for ten minutes;
+  Node's google-auth-library and `golang.org/x/oauth2/google` have no project until the process ends. The others find it at
+  the next call. Start the broker first.
 * Debian 12's googleauth for Ruby reads no variable.
 
 ## Read
