@@ -61,7 +61,8 @@ def test_200_sessions_a_second_leave_nothing_behind(start: Starter) -> None:
     eventually("all closed", lambda: len(procfs.descriptors(broker.pid)) <= descriptors)
     grown = procfs.rss_kib(broker.pid) - rss
     print(f"{count} sessions in {took:.1f} s, RSS {rss} KiB {grown:+} KiB")
-    assert grown < 3 * count  # a leaked session would be 10 KiB; sanitizers take some
+    # A leaked session would be 10 KiB; sanitizers take some. Valgrind takes more, and finds leaks itself.
+    assert FACTOR > 1 or grown < 3 * count
     assert len(broker.audit_of("session.open")) == len(broker.audit_of("session.close"))
     assert procfs.threads(broker.pid) == 1
 

@@ -349,6 +349,7 @@ def test_a_storm_of_reloads_while_sessions_come_and_go(start: Starter, google: S
 # expiry
 
 
+@pytest.mark.real_time
 def test_a_session_ends_at_its_time(broker: Broker) -> None:
     begun = time.monotonic()
     session, longer = opened(broker, ttl_s=1), opened(broker, ttl_s=60)

@@ -136,6 +136,7 @@ def test_a_program_that_fails_holds_up_nobody(start: Starter, google: Standin) -
     assert google.calls == []
 
 
+@pytest.mark.real_time
 def test_a_program_under_way_ends_with_the_broker(start: Starter, google: Standin) -> None:
     mark = google.directory / "running"
     path = google.write_external_account(source={"executable": {"command": str(
@@ -326,6 +327,7 @@ def test_the_login_of_gcloud_is_the_source(start: Starter, google: Standin) -> N
     assert (source["type"], source["principal"]) == ("gcloud", USER)
 
 
+@pytest.mark.real_time
 def test_a_gcloud_that_is_slow_holds_up_nobody(start: Starter, google: Standin) -> None:
     """googleapis/google-cloud-cpp#1457: one slow refresh held up everybody."""
     broker = start(google, source={"type": "gcloud",
