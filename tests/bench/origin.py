@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stand-in for what Postern replaces, written anew with the same structure.
 
-Python's ThreadingHTTPServer with its defaults, a closed list of paths, and a token from `gcloud auth
-print-access-token` with impersonation, kept until 300 s before its end; the lock is held over a mint.
+Python's ThreadingHTTPServer with connections that are kept, a closed list of paths, and a token from
+`gcloud auth print-access-token` with impersonation, kept until 300 s before its end; the lock is held over a
+mint. Head and body leave in two pieces, as http.server sends them: with Nagle's algorithm on, the second waits
+for the client's acknowledgement of the first.
 
 usage: python3 -m tests.bench.origin PORT GCLOUD ACCOUNT PROJECT
 """
@@ -53,6 +55,8 @@ def handler(tokens: Tokens, account: str, project: str) -> type[BaseHTTPRequestH
 
     class Handler(BaseHTTPRequestHandler):
         """One request."""
+
+        protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
             """The guard, then the list."""
