@@ -104,94 +104,106 @@ struct child *engine_start(const struct engine *engine, const char *const *args,
 	return child_start(engine->loop, &request, done, ctx);
 }
 
-/* A call that is waited for. */
-struct ask {
+struct engine_call {
 	const struct engine *engine;
-	const char *what;
-	struct buf *out;
-	struct err *err;
-	bool done;
+	char *what;
+	struct child *child; /* NULL: it has ended */
+	struct buf out;
 	int result;
+	struct err err;
 };
 
-static int read_exit(const struct ask *ask, const struct child_result *result)
+static int read_exit(struct engine_call *call, const struct child_result *result)
 {
-	const char *const engine = engine_kind_name(ask->engine->facts.kind);
+	const char *const engine = engine_kind_name(call->engine->facts.kind);
 	struct quoted line;
 
 	switch (result->end) {
 	case CHILD_EXITED:
 		if (!result->status)
 			return 0;
-		return err_set(ask->err, ERR_SYSTEM, "%s %s: %s", engine, ask->what,
+		return err_set(&call->err, ERR_SYSTEM, "%s %s: %s", engine, call->what,
 			       quote(&line, result->errors, strcspn(result->errors, "\n")));
 	case CHILD_SIGNALLED:
-		return err_set(ask->err, ERR_SYSTEM, "%s %s was killed by signal %d", engine,
-			       ask->what, result->status);
+		return err_set(&call->err, ERR_SYSTEM, "%s %s was killed by signal %d", engine,
+			       call->what, result->status);
 	case CHILD_TIMED_OUT:
-		return err_set(ask->err, ERR_SYSTEM, "%s %s: no answer within %d s", engine,
-			       ask->what, ENGINE_CALL_TIMEOUT_MS / 1000);
+		return err_set(&call->err, ERR_SYSTEM, "%s %s: no answer within %d s", engine,
+			       call->what, ENGINE_CALL_TIMEOUT_MS / 1000);
 	case CHILD_TOO_LARGE:
-		return err_set(ask->err, ERR_SYSTEM, "%s %s: the answer is too large", engine,
-			       ask->what);
+		return err_set(&call->err, ERR_SYSTEM, "%s %s: the answer is too large", engine,
+			       call->what);
 	case CHILD_NOT_STARTED:
-		return err_set_errno(ask->err, result->status, "cannot start %s",
-				     ask->engine->facts.binary);
+		return err_set_errno(&call->err, result->status, "cannot start %s",
+				     call->engine->facts.binary);
 	}
 	abort();
 }
 
-static void on_asked(void *ctx, const struct child_result *result)
+static void on_call_end(void *ctx, const struct child_result *result)
 {
-	struct ask *const ask = ctx;
+	struct engine_call *const call = ctx;
 
-	ask->done = true;
-	ask->result = read_exit(ask, result);
-	if (!ask->result && ask->out && buf_append(ask->out, result->output, result->output_len))
-		ask->result = err_set(ask->err, ERR_SYSTEM, "%s %s: the answer is too large",
-				      engine_kind_name(ask->engine->facts.kind), ask->what);
+	call->child = NULL;
+	call->result = read_exit(call, result);
+	if (!call->result)
+		call->result = buf_append(&call->out, result->output, result->output_len);
+}
+
+struct engine_call *engine_call_start(const struct engine *engine, const char *const *args)
+{
+	struct engine_call *const call = xcalloc(1, sizeof(*call));
+
+	call->engine = engine;
+	call->what = xstrdup(args[0]);
+	buf_init(&call->out, ENGINE_MAX_ANSWER_BYTES);
+	call->child = engine_start(engine, args, on_call_end, call);
+	return call;
+}
+
+void engine_call_cancel(struct engine_call *takes_call)
+{
+	if (!takes_call)
+		return;
+	child_cancel(takes_call->child);
+	buf_deinit(&takes_call->out);
+	free(takes_call->what);
+	free(takes_call);
+}
+
+int engine_call_end(struct engine_call *takes_call, struct buf *out, struct err *err)
+{
+	struct engine_call *const call = takes_call;
+	int result = 0;
+
+	while (call->child && !result)
+		result = loop_turn(call->engine->loop, err);
+	if (!result && call->result) {
+		*err = call->err;
+		result = -1;
+	}
+	if (!result && out && buf_append(out, call->out.data ? call->out.data : "", call->out.len))
+		result = err_set(err, ERR_SYSTEM, "%s %s: the answer is too large",
+				 engine_kind_name(call->engine->facts.kind), call->what);
+	engine_call_cancel(call);
+	return result;
 }
 
 int engine_ask(const struct engine *engine, const char *const *args, struct buf *out,
 	       struct err *err)
 {
-	struct ask ask = {.engine = engine, .what = args[0], .out = out, .err = err};
-	struct child *const child = engine_start(engine, args, on_asked, &ask);
-
-	while (!ask.done)
-		if (loop_turn(engine->loop, err)) {
-			child_cancel(child);
-			return -1;
-		}
-	return ask.result;
-}
-
-static int probe_version(struct engine *engine, struct err *err)
-{
-	static const char *const args[] = {"version", "--format", "{{.Server.Version}}", NULL};
-	AUTO_BUF struct buf out;
-
-	buf_init(&out, 256);
-	if (engine_ask(engine, args, &out, err))
-		return err_prefix(err, "the engine does not answer");
-	if (!out.data || !strcspn(out.data, "\n"))
-		return err_set(err, ERR_SYSTEM, "%s says no version",
-			       engine_kind_name(engine->facts.kind));
-	AUTO_FREE char *version = xstrndup(out.data, strcspn(out.data, "\n"));
-	engine->facts.version = engine_keep(engine, version);
-	return 0;
+	return engine_call_end(engine_call_start(engine, args), out, err);
 }
 
 /* An image that is not here has no user that could be known: the engine will pull it, or say so. */
-static void probe_image(struct engine *engine, const char *image)
+static void read_image(struct engine *engine, struct engine_call *takes_call)
 {
-	const char *const args[] = {"image", "inspect", "--", image, NULL};
 	AUTO_BUF struct buf out;
 	struct err ignored;
 	json_error_t error;
 
 	buf_init(&out, ENGINE_MAX_ANSWER_BYTES);
-	if (engine_ask(engine, args, &out, &ignored))
+	if (engine_call_end(takes_call, &out, &ignored))
 		return;
 	json_auto_t *images = json_loadb(out.data ? out.data : "", out.len, 0, &error);
 	const json_t *const config = json_object_get(json_array_get(images, 0), "Config");
@@ -202,8 +214,13 @@ static void probe_image(struct engine *engine, const char *image)
 
 int engine_probe(struct engine *engine, const char *image, struct err *err)
 {
-	if (probe_version(engine, err) || engine->driver->probe(engine, &engine->facts, err))
-		return -1;
-	probe_image(engine, image);
+	const char *const args[] = {"image", "inspect", "--", image, NULL};
+	struct engine_call *const inspect = engine_call_start(engine, args);
+
+	if (engine->driver->probe(engine, &engine->facts, err)) {
+		engine_call_cancel(inspect);
+		return err_prefix(err, "the engine does not answer");
+	}
+	read_image(engine, inspect);
 	return 0;
 }

@@ -14,6 +14,7 @@ struct buf;
 struct child;
 struct child_result;
 struct engine;
+struct engine_call;
 struct environ_block;
 struct err;
 struct loop;
@@ -41,16 +42,26 @@ NODISCARD struct child *engine_start(const struct engine *engine, const char *co
 				     void (*done)(void *ctx, const struct child_result *result),
 				     void *ctx);
 /*
- * The same, waited for by turning the loop. Its standard output is appended to out (may be NULL). -1
- * where it did not exit with 0, with the first line that it wrote to standard error.
+ * The same as a call whose end is waited for later: several of them cost little more than one. The
+ * caller's, until engine_call_end() or engine_call_cancel() takes it.
  */
+NODISCARD struct engine_call *engine_call_start(const struct engine *engine,
+						const char *const *args);
+/*
+ * Turns the loop until the call has ended, and appends its standard output to out (may be NULL). -1
+ * where it did not exit with 0, with the first line that it wrote to standard error. Takes the call.
+ */
+NODISCARD int engine_call_end(struct engine_call *takes_call, struct buf *out, struct err *err);
+/* Ends a call that nobody waits for any more, or does nothing with NULL. */
+void engine_call_cancel(struct engine_call *takes_call);
+/* Both in one. */
 NODISCARD int engine_ask(const struct engine *engine, const char *const *args, struct buf *out,
 			 struct err *err);
 
 /* What engines differ in: one file each. */
 struct engine_driver {
 	enum engine_kind kind;
-	/* Reads `info`, and asks more where it must. */
+	/* Reads `info`, the version too, and asks more where it must. */
 	int (*probe)(struct engine *engine, struct engine_facts *facts, struct err *err);
 };
 

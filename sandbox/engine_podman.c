@@ -40,6 +40,10 @@ static int probe(struct engine *engine, struct engine_facts *facts, struct err *
 	json_auto_t *info = json_read_object(out.data, out.len);
 	if (!info)
 		return err_set(err, ERR_SYSTEM, "podman info: the answer is not JSON");
+	const char *const version = json_get_string(json_object_get(info, "version"), "Version");
+	if (!version || !*version)
+		return err_set(err, ERR_SYSTEM, "podman says no version");
+	facts->version = engine_keep(engine, version);
 	const json_t *const security = json_object_get(json_object_get(info, "host"), "security");
 	facts->rootless = json_is_true(json_object_get(security, "rootless"));
 	/* A rootless container does not reach the bridge's gateway of the host. */

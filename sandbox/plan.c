@@ -51,8 +51,7 @@ int plan_wants_session(const struct run_options *options, const struct caller *c
 	return 0;
 }
 
-/* A user's name may hold what an owner may not. The caller's. */
-static char *owner_of(const struct run_options *options, const struct caller *caller)
+char *plan_owner(const struct run_options *options, const struct caller *caller)
 {
 	char *const owner =
 		xstrndup(options->owner ? options->owner : caller->user, MAX_OWNER_BYTES);
@@ -67,7 +66,7 @@ static char *owner_of(const struct run_options *options, const struct caller *ca
 static void name_things(struct plan *plan, const struct plan_inputs *in)
 {
 	plan->run_id = xstrdup(in->run_id);
-	plan->owner = owner_of(in->options, in->caller);
+	plan->owner = plan_owner(in->options, in->caller);
 	plan->name = xasprintf("postern-%s-%s", plan->owner, plan->run_id);
 	plan->directory = xstrdup(in->directory);
 	plan->cidfile = path_join(plan->directory, "cid");

@@ -100,6 +100,9 @@ struct plan {
 	struct strv argv; /* as it is executed; argv[0] is the engine's binary */
 };
 
+/* Whose runs these are: a user's name may hold what an owner may not. The caller's. */
+char *plan_owner(const struct run_options *options, const struct caller *caller);
+
 /* What a plan is made of. Borrowed during plan_new(). */
 struct plan_inputs {
 	const struct run_options *options;

@@ -20,7 +20,6 @@
 #include "sandbox/run_files.h"
 #include "sandbox/session_variables.h"
 #include "sandbox/signals.h"
-#include "sandbox/sweep.h"
 
 #include <signal.h>
 #include <string.h>
@@ -317,7 +316,6 @@ static int execute(struct run *run, struct err *err)
 	if (signals_init(&run->signals, run->in->loop, err) || start_reaper(run, err) ||
 	    run_files_make(&run->files, run->in, err))
 		return STATUS_FAILED;
-	sweep_owner(run->in->engine, run->plan->owner);
 	run_dir_sweep(run->in->base);
 	int status = run->signals.ending ? STATUS_OK : open_session(run, err);
 	if (!status && run->signals.ending)

@@ -40,6 +40,7 @@ struct preparation {
 	json_t *status; /* of the broker */
 	struct profile_choice profile;
 	struct engine *engine;
+	struct engine_call *left_overs; /* being looked for; NULL: not wanted */
 	struct kubeconfig *kubeconfig;
 	char *api_server_host;
 	char *control; /* the broker's socket */
@@ -53,6 +54,7 @@ static void release(struct preparation *p)
 {
 	plan_free(p->plan);
 	kubeconfig_free(p->kubeconfig);
+	engine_call_cancel(p->left_overs);
 	engine_free(p->engine);
 	json_decref(p->status);
 	broker_client_free(p->client);
@@ -143,10 +145,13 @@ static int ask_engine(struct preparation *p, struct err *err)
 	/* Neither exists yet, which is what the client is to find there: nothing. */
 	environment_client(p->options.engine, caller, p->directory, p->directory, &variables);
 	environ_block_add(&block, &variables, NULL);
-	if (engine_new(p->loop, p->options.engine, search ? search : "", &block, &p->engine, err) ||
-	    engine_probe(p->engine, p->options.image, err))
+	if (engine_new(p->loop, p->options.engine, search ? search : "", &block, &p->engine, err))
 		return STATUS_ENGINE;
-	return STATUS_OK;
+	if (!p->options.dry_run) {
+		AUTO_FREE char *owner = plan_owner(&p->options, caller);
+		p->left_overs = sweep_look(p->engine, owner);
+	}
+	return engine_probe(p->engine, p->options.image, err) ? STATUS_ENGINE : STATUS_OK;
 }
 
 static int make_plan(struct preparation *p, struct err *err)
@@ -196,7 +201,7 @@ static int print_plan(const struct preparation *p)
 	return fwrite(text.data, 1, text.len, stdout) == text.len ? STATUS_OK : STATUS_FAILED;
 }
 
-static int execute(const struct preparation *p, struct err *err)
+static int execute(struct preparation *p, struct err *err)
 {
 	const struct run_inputs inputs = {
 		.loop = p->loop,
@@ -210,6 +215,7 @@ static int execute(const struct preparation *p, struct err *err)
 	if (p->plan->session.wanted && !p->options.allow_unverified_firewall &&
 	    firewall_verified(p->loop, err))
 		return command_fail_as(STATUS_CHECK, err);
+	sweep_finish(p->engine, TAKE(p->left_overs));
 	return run_execute(&inputs);
 }
 

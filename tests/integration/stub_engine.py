@@ -15,8 +15,10 @@ call=$(mktemp -d "$top/begun/XXXXXXXXXXXX")
 cat "/proc/$$/cmdline" >"$call/argv"
 cat "/proc/$$/environ" >"$call/environ"
 case $1 in
-version) echo %(version)s ;;
-info) echo '{"SecurityOptions":[],"host":{"security":{"rootless":false}}}' ;;
+info)
+	echo '{"ServerVersion":"%(version)s","SecurityOptions":[],
+		"version":{"Version":"%(version)s"},"host":{"security":{"rootless":false}}}'
+	;;
 image) echo '[{"Config":{"User":""}}]' ;;
 network) echo '[{"subnets":[{"gateway":"10.88.0.1"}]}]' ;;
 container) echo '[{"State":{"Running":false,"ExitCode":0,"StartedAt":"2026-01-02T03:04:05Z"}}]' ;;
