@@ -219,7 +219,7 @@ int engine_probe(struct engine *engine, const char *image, struct err *err)
 
 	if (engine->driver->probe(engine, &engine->facts, err)) {
 		engine_call_cancel(inspect);
-		return err_prefix(err, "the engine does not answer");
+		return -1;
 	}
 	read_image(engine, inspect);
 	return 0;

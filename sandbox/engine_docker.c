@@ -23,7 +23,7 @@ static int read_version(struct engine *engine, const json_t *info, struct engine
 		return 0;
 	}
 	if (json_is_string(why))
-		return err_set(err, ERR_SYSTEM, "docker info: %s",
+		return err_set(err, ERR_SYSTEM, "the engine does not answer: docker info: %s",
 			       quote_str(&q, json_string_value(why)));
 	return err_set(err, ERR_SYSTEM, "docker says no version");
 }
@@ -38,7 +38,7 @@ static int probe(struct engine *engine, struct engine_facts *facts, struct err *
 
 	buf_init(&out, ENGINE_MAX_ANSWER_BYTES);
 	if (engine_ask(engine, args, &out, err))
-		return -1;
+		return err_prefix(err, "the engine does not answer");
 	json_auto_t *info = json_read_object(out.data, out.len);
 	if (!info)
 		return err_set(err, ERR_SYSTEM, "docker info: the answer is not JSON");

@@ -36,7 +36,7 @@ static int probe(struct engine *engine, struct engine_facts *facts, struct err *
 
 	buf_init(&out, ENGINE_MAX_ANSWER_BYTES);
 	if (engine_ask(engine, args, &out, err))
-		return -1;
+		return err_prefix(err, "the engine does not answer");
 	json_auto_t *info = json_read_object(out.data, out.len);
 	if (!info)
 		return err_set(err, ERR_SYSTEM, "podman info: the answer is not JSON");
