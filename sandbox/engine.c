@@ -78,6 +78,8 @@ void engine_free(struct engine *engine)
 
 const char *engine_keep(struct engine *engine, const char *text)
 {
+	if (!text)
+		return NULL;
 	strv_add(&engine->texts, text, strlen(text));
 	return engine->texts.items[engine->texts.count - 1];
 }
@@ -104,6 +106,31 @@ struct child *engine_start(const struct engine *engine, const char *const *args,
 	return child_start(engine->loop, &request, done, ctx);
 }
 
+int engine_read_result(const struct engine *engine, const char *what,
+		       const struct child_result *result, struct err *err)
+{
+	const char *const name = engine_kind_name(engine->facts.kind);
+	struct quoted line;
+
+	switch (result->end) {
+	case CHILD_EXITED:
+		if (!result->status)
+			return 0;
+		return err_set(err, ERR_SYSTEM, "%s %s: %s", name, what,
+			       quote(&line, result->errors, strcspn(result->errors, "\n")));
+	case CHILD_SIGNALLED:
+		return err_set(err, ERR_SYSTEM, "%s %s was killed by signal %d", name, what,
+			       result->status);
+	case CHILD_TIMED_OUT:
+		return err_set(err, ERR_SYSTEM, "%s %s: no answer in time", name, what);
+	case CHILD_TOO_LARGE:
+		return err_set(err, ERR_SYSTEM, "%s %s: the answer is too large", name, what);
+	case CHILD_NOT_STARTED:
+		return err_set_errno(err, result->status, "cannot start %s", engine->facts.binary);
+	}
+	abort();
+}
+
 /* A call that is waited for. */
 struct ask {
 	const struct engine *engine;
@@ -114,39 +141,12 @@ struct ask {
 	int result;
 };
 
-static int read_exit(const struct ask *ask, const struct child_result *result)
-{
-	const char *const engine = engine_kind_name(ask->engine->facts.kind);
-	struct quoted line;
-
-	switch (result->end) {
-	case CHILD_EXITED:
-		if (!result->status)
-			return 0;
-		return err_set(ask->err, ERR_SYSTEM, "%s %s: %s", engine, ask->what,
-			       quote(&line, result->errors, strcspn(result->errors, "\n")));
-	case CHILD_SIGNALLED:
-		return err_set(ask->err, ERR_SYSTEM, "%s %s was killed by signal %d", engine,
-			       ask->what, result->status);
-	case CHILD_TIMED_OUT:
-		return err_set(ask->err, ERR_SYSTEM, "%s %s: no answer within %d s", engine,
-			       ask->what, ENGINE_CALL_TIMEOUT_MS / 1000);
-	case CHILD_TOO_LARGE:
-		return err_set(ask->err, ERR_SYSTEM, "%s %s: the answer is too large", engine,
-			       ask->what);
-	case CHILD_NOT_STARTED:
-		return err_set_errno(ask->err, result->status, "cannot start %s",
-				     ask->engine->facts.binary);
-	}
-	abort();
-}
-
 static void on_asked(void *ctx, const struct child_result *result)
 {
 	struct ask *const ask = ctx;
 
 	ask->done = true;
-	ask->result = read_exit(ask, result);
+	ask->result = engine_read_result(ask->engine, ask->what, result, ask->err);
 	if (!ask->result && ask->out && buf_append(ask->out, result->output, result->output_len))
 		ask->result = err_set(ask->err, ERR_SYSTEM, "%s %s: the answer is too large",
 				      engine_kind_name(ask->engine->facts.kind), ask->what);
@@ -194,15 +194,38 @@ static void probe_image(struct engine *engine, const char *image)
 	if (engine_ask(engine, args, &out, &ignored))
 		return;
 	json_auto_t *images = json_loadb(out.data ? out.data : "", out.len, 0, &error);
+	engine->facts.image_is_here = json_array_size(images) > 0;
 	const json_t *const config = json_object_get(json_array_get(images, 0), "Config");
 	const char *const user = json_get_string(config, "User");
 	if (user && *user)
 		engine->facts.image_user = engine_keep(engine, user);
 }
 
-int engine_probe(struct engine *engine, const char *image, struct err *err)
+static int probe_network(struct engine *engine, const char *network, struct err *err)
 {
-	if (probe_version(engine, err) || engine->driver->probe(engine, &engine->facts, err))
+	const char *const args[] = {"network", "inspect", network, NULL};
+	AUTO_BUF struct buf out;
+	json_error_t error;
+
+	if (!network)
+		return 0;
+	buf_init(&out, ENGINE_MAX_ANSWER_BYTES);
+	if (engine_ask(engine, args, &out, err))
+		return -1;
+	json_auto_t *networks = json_loadb(out.data ? out.data : "", out.len, 0, &error);
+	const char *const driver =
+		json_get_string(json_array_get(networks, 0), engine->driver->driver_key);
+	if (!driver)
+		return err_set(err, ERR_SYSTEM, "%s says no driver of the network %s",
+			       engine_kind_name(engine->facts.kind), network);
+	engine->facts.network_driver = engine_keep(engine, driver);
+	return 0;
+}
+
+int engine_probe(struct engine *engine, const char *image, const char *network, struct err *err)
+{
+	if (probe_version(engine, err) || engine->driver->probe(engine, &engine->facts, err) ||
+	    probe_network(engine, network, err))
 		return -1;
 	probe_image(engine, image);
 	return 0;
