@@ -91,6 +91,7 @@ class Place:
             folder.chmod(mode)
         self.owner = "t" + re.sub("[^a-z0-9]", "_", directory.name)
         self.path = PATH
+        self.attach = "gateway"
         self._started: list[Launch] = []
 
     @property
@@ -119,10 +120,12 @@ class Place:
               env: Mapping[str, str] | None = None, stdin: int = subprocess.DEVNULL,
               owner: str | None = None, verified_firewall: bool = False) -> Launch:
         """`postern run OPTIONS IMAGE COMMAND…`."""
-        allowed_as_is = () if verified_firewall else ("--allow-unverified-firewall",)
+        # Only the gateway way asks for rules of the host.
+        allowed_as_is = ("--allow-unverified-firewall",) if self.attach == "gateway" and \
+            not verified_firewall else ()
         launch = Launch(subprocess.Popen(
             [*self.engine.namespace.prefix, launcher(), "run", "--owner", owner or self.owner,
-             *allowed_as_is, *map(str, options), image, *command],
+             "--attach", self.attach, *allowed_as_is, *map(str, options), image, *command],
             env=self.environment(env), cwd=self.directory, stdin=stdin, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE))
         self._started.append(launch)

@@ -46,7 +46,7 @@ def test_a_plain_user_s_sandbox_has_the_user_s_ids(engine: Engine, open_director
         os.chmod(engine.directory, 0o711)
         done = subprocess.run(
             [*engine.namespace.prefix, "setpriv", f"--reuid={UID}", f"--regid={GID}", "--clear-groups",
-             program, "run", "--owner", place.owner, "--allow-unverified-firewall", "--workspace",
+             program, "run", "--owner", place.owner, "--attach", "gateway", "--allow-unverified-firewall", "--workspace",
              place.workspace, IMAGE,
              "sh", "-c", f"id -u; id -g; touch /workspace/mine; {ASK}"],
             env=place.environment(), cwd=open_directory, capture_output=True, text=True,
@@ -76,7 +76,7 @@ def test_a_terminal_is_passed_with_its_size_and_its_keys(place: Place) -> None:
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 77, 0, 0))
     process = subprocess.Popen(
         [*place.engine.namespace.prefix, launcher(), "run", "--owner", place.owner, "--tty",
-         "--allow-unverified-firewall", IMAGE, "sh", "-c",
+         "--attach", "gateway", "--allow-unverified-firewall", IMAGE, "sh", "-c",
          "tty; sleep 0.5; stty size; trap 'echo interrupted; exit 9' INT; echo waiting; "
          "while :; do sleep 0.1; done"],
         env=place.environment({"TERM": "dumb"}), stdin=theirs, stdout=theirs, stderr=theirs,
