@@ -97,7 +97,7 @@ const json_t *lease_session(const struct lease *lease)
 
 const struct lease_door *lease_door(const struct lease *lease)
 {
-	return lease->state == LEASE_ATTACHING ? &lease->door : NULL;
+	return lease->ticket ? &lease->door : NULL;
 }
 
 bool lease_pinned(const struct lease *lease)
@@ -207,7 +207,6 @@ static void keep_door(struct lease *lease)
 	lease->ticket = secret_new(ticket, strlen(ticket));
 	lease->secret = secret_new(secret, strlen(secret));
 	lease->door = (struct lease_door){lease->door_directory, lease->ticket};
-	(void)json_object_del(lease->session, "door");
 }
 
 static int64_t retry_ms(const struct lease *lease)
@@ -279,7 +278,6 @@ static void on_event(void *ctx, const json_t *event)
 		return;
 	if (lease->state == LEASE_RETRYING)
 		notice("the broker is back; the session was opened again");
-	secret_unref(TAKE(lease->ticket));
 	timer_stop(loop_timers(lease->loop), &lease->retry);
 	open_up(lease);
 }

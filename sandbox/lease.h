@@ -48,7 +48,7 @@ int lease_failure(const struct lease *lease, struct err *err);
 /* The session as it was last opened; NULL before. Borrowed. */
 const json_t *lease_session(const struct lease *lease);
 
-/* What a door needs to attach, of an inside session that is LEASE_ATTACHING. Borrowed until it is open. */
+/* What a door needs to attach, once an inside session is there. Borrowed. */
 struct lease_door {
 	const char *directory; /* of the broker's socket */
 	const struct secret *ticket;
