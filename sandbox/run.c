@@ -323,7 +323,8 @@ static bool remove_container(const struct run *run, const char *name, const char
 }
 
 /*
- * The sandbox first: it never runs without its door. The engine may still be at work for a client that was
+ * The sandbox first: it never runs without its door. The session ends between the two, and tells the door;
+ * the other way round the broker would see a door that is lost. The engine may still be at work for a client that was
  * killed before it knew a container's id: then, and where the engine does not do as told, the reaper goes
  * on after us.
  */
@@ -332,6 +333,7 @@ static void remove_containers(struct run *run)
 	const struct plan *const plan = run->plan;
 	bool all = remove_container(run, plan->name, plan->cidfile);
 
+	lease_free(TAKE(run->lease));
 	if (plan->door.wanted)
 		all &= remove_container(run, plan->door.name, plan->door.cidfile);
 	if (!all || run->door_cut || (!is_made(run) && run->client_end.end == CHILD_SIGNALLED))

@@ -220,3 +220,10 @@ def place(engine: Engine, directory: Path) -> Iterator[Place]:
         made = Place(engine, directory, broker)
         yield made
         made.clear()
+
+
+@pytest.fixture
+def inside(place: Place) -> Place:
+    """The same, with the endpoint in the sandbox."""
+    place.attach = "inside"
+    return place
