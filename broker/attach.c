@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "broker/attach_impl.h"
+#include "broker/attach.h"
 
+#include "broker/attach_impl.h"
 #include "broker/attach_socket.h"
 #include "broker/base/alloc.h"
 #include "broker/base/err.h"

@@ -21,7 +21,7 @@ struct attach {
 	struct loop_source *source;   /* of new connections; NULL once it drains */
 	struct timer pause;	      /* accepting rests until then */
 	char *fault;
-	uint64_t netns; /* the broker's own */
+	uint64_t netns;	       /* the broker's own */
 	struct list strangers; /* connections without a good ticket, oldest first */
 	size_t stranger_count;
 	struct list attachments;

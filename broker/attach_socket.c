@@ -31,7 +31,8 @@ static int make_directory(int parent_fd, const char *name, mode_t mode, int *out
 
 	if (mkdirat(parent_fd, name, mode) && errno != EEXIST)
 		return err_set_errno(err, errno, "%s", name);
-	AUTO_CLOSE int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_CLOSE int fd =
+		openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st))
 		return err_set_errno(err, errno, "%s", name);
 	if (st.st_uid != geteuid())

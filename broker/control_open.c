@@ -85,9 +85,10 @@ static void say_not_attached(const struct lease *lease, const struct session_ref
 	if (why)
 		write_line(lease, control_error_json(why->code, why->message));
 	else
-		write_line(lease, control_error_json(lease->broker->draining ? "shutting_down" :
-									       "conflict",
-						     "the session ended before its door was there"));
+		write_line(lease,
+			   control_error_json(lease->broker->draining ? "shutting_down" :
+									"conflict",
+					      "the session ended before its door was there"));
 }
 
 /* The session has ended otherwise: its stream says so by its end. */

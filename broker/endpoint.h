@@ -41,8 +41,8 @@ struct endpoint_options {
 	bool inside;
 	void (*lost)(void *ctx);
 	void *lost_ctx;
-	const char *session;	/* its id; NULL: a standing endpoint */
-	const char *label;	/* the session's; NULL: none */
+	const char *session; /* its id; NULL: a standing endpoint */
+	const char *label;   /* the session's; NULL: none */
 	enum pin pin;
 	struct token_entry *tokens; /* NULL: those that the profile shares */
 };
@@ -66,8 +66,9 @@ NODISCARD int endpoint_open(const struct endpoint_context *context, struct profi
 			    const struct endpoint_options *options, int takes_fd,
 			    struct endpoint **out, struct err *err);
 /* Serves the sockets of one inside from now on, once. Takes them, also on failure. */
-NODISCARD int endpoint_attach(struct endpoint *endpoint, const struct endpoint_socket *takes_sockets,
-			      size_t count, struct err *err);
+NODISCARD int endpoint_attach(struct endpoint *endpoint,
+			      const struct endpoint_socket *takes_sockets, size_t count,
+			      struct err *err);
 /* Answers what waits, and closes; `last`, unless NULL, gets the counts. A NULL endpoint is fine. */
 void endpoint_close(struct endpoint *endpoint, struct endpoint_counts *last);
 

@@ -218,8 +218,8 @@ static void audit_open_session(const struct session *session, const struct sessi
 
 static void on_lost(void *ctx)
 {
-	static const struct session_refusal why = {
-		"conflict", "the door does not leave its listening socket alone"};
+	static const struct session_refusal why =
+		{"conflict", "the door does not leave its listening socket alone"};
 
 	session_fail(ctx, "door_fault", &why);
 }
@@ -307,9 +307,8 @@ int session_open(struct sessions *sessions, const struct session_wish *wish, str
 	struct err err = {0};
 	int fd = -1;
 
-	if (wish->attach == ATTACH_INSIDE ?
-		    choose_inside(sessions, wish, &address, refusal) :
-		    choose_gateway(sessions, wish, &address, &fd, refusal))
+	if (wish->attach == ATTACH_INSIDE ? choose_inside(sessions, wish, &address, refusal) :
+					    choose_gateway(sessions, wish, &address, &fd, refusal))
 		return -1;
 	struct session *const session = xcalloc(1, sizeof(*session));
 	struct profile *profile;
@@ -341,8 +340,8 @@ int session_open(struct sessions *sessions, const struct session_wish *wish, str
 	if (wish->peer_count)
 		endpoint_pin(session->endpoint, wish->peers, wish->peer_count);
 	if (wish->attach == ATTACH_INSIDE)
-		session->attachment = attachment_new(sessions->broker->attach, session,
-						     wish->door_secret);
+		session->attachment =
+			attachment_new(sessions->broker->attach, session, wish->door_secret);
 	set_times(session, wish);
 	list_append(&sessions->all, &session->link);
 	sessions->count++;

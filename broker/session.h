@@ -42,11 +42,11 @@ const char *attach_way_name(enum attach_way attach);
 struct session_wish {
 	char id[SESSION_ID_SIZE]; /* it is to have */
 	char *profile;
-	int64_t ttl_s;	       /* 0: the profile's longest */
-	char *label;	       /* NULL: none */
+	int64_t ttl_s; /* 0: the profile's longest */
+	char *label;   /* NULL: none */
 	enum attach_way attach;
 	struct secret *door_secret; /* of a door that lost its broker; NULL: a new door */
-	struct address listen; /* unset: the configured place; port 0: one of ours */
+	struct address listen;	    /* unset: the configured place; port 0: one of ours */
 	enum pin pin;
 	struct address peers[ADMISSION_MAX_ADDRESSES];
 	size_t peer_count;

@@ -229,14 +229,16 @@ static int check_attach(const struct session_wish *wish, const json_t *body,
 	static const char *const gateway_keys[] = {"listen", "pin", "peer"};
 
 	if (wish->attach == ATTACH_GATEWAY)
-		return wish->door_secret ? refuse(refusal, "door", "needs \"attach\":\"inside\"") : 0;
+		return wish->door_secret ? refuse(refusal, "door", "needs \"attach\":\"inside\"") :
+					   0;
 	for (size_t i = 0; i < ARRAY_LEN(gateway_keys); i++) {
 		const json_t *const value = json_object_get(body, gateway_keys[i]);
 		if (value && !json_is_null(value))
 			return refuse(refusal, gateway_keys[i],
 				      "does not go with \"attach\":\"inside\"");
 	}
-	return wish->lease ? 0 : refuse(refusal, "lease", "must be true with \"attach\":\"inside\"");
+	return wish->lease ? 0 :
+			     refuse(refusal, "lease", "must be true with \"attach\":\"inside\"");
 }
 
 int session_wish_read(const char *body, size_t len, struct session_wish *wish,

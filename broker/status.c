@@ -218,7 +218,8 @@ void status_metrics(const struct broker *broker, struct buf *out)
 	buf_addf(out, "postern_sessions %zu\n", sessions_count(broker->sessions));
 	head(out, "postern_doors", "gauge", "Sessions whose door is attached.");
 	buf_addf(out, "postern_doors %zu\n", attach_doors(broker->attach));
-	head(out, "postern_attach_refused_total", "counter", "Connections to the attach socket refused.");
+	head(out, "postern_attach_refused_total", "counter",
+	     "Connections to the attach socket refused.");
 	buf_addf(out, "postern_attach_refused_total %" PRIu64 "\n", attach_refused(broker->attach));
 	expiry_metric(broker, out);
 	refused_metric(broker, out);

@@ -45,7 +45,7 @@ struct http_listener {
 	int fd;
 	struct address local;
 	bool has_local;
-	bool shared; /* with another process: see http_listener_share() */
+	bool shared;			  /* with another process: see http_listener_share() */
 	const struct http_listener *twin; /* NULL: none */
 	size_t max_connections;
 	size_t max_body_bytes;

@@ -159,13 +159,14 @@ def attached(broker: Broker, place: Sandbox, **wish: object) -> Iterator[tuple[I
         yield lease, door
 
 
-def at_rest(broker: Broker) -> int:
-    """How many descriptors it has when no session and no connection is left."""
+@contextlib.contextmanager
+def flat_descriptors(broker: Broker) -> Iterator[None]:
+    """What happens meanwhile must leave the broker no more descriptors than it had."""
+    def count() -> int:
+        return len(procfs.descriptors(broker.pid))
+
     eventually("no session left", lambda: not listed(broker))
-
-    def connections() -> int:
-        return sum(what.startswith("socket:") for what in procfs.descriptors(broker.pid).values())
-
-    listening = len(broker.endpoints) + 2  # the control socket and the attach socket
-    eventually("no connection left", lambda: connections() <= listening)
-    return len(procfs.descriptors(broker.pid))
+    before = count()
+    yield
+    eventually("no session left", lambda: not listed(broker))
+    eventually(f"{before} descriptors as before", lambda: count() <= before)
