@@ -3,29 +3,29 @@
 
 #include "broker/base/err.h"
 #include "broker/base/log.h"
+#include "sandbox/door/exit_code.h"
 
 #include <string.h>
 
 /* What each line of postern-door begins with. */
 #define PREFIX "postern-door: "
 
-/* By the exit status: sandbox/door/exit_code.h. */
 static const struct {
-	int status;
+	enum exit_code status;
 	const char *advice;
 } advices[] = {
-	{3, "; another door or the host itself is in that network namespace"},
-	{4, "; something changes the rules in the engine's networks, --attach gateway needs none"},
-	{5, "; Linux 5.7 or later is needed, --attach gateway does without"},
-	{9, "; the engine must be on the broker's host and reach its attach directory, also under "
+	{EXIT_TAKEN, "; another door or the host itself is in that network namespace"},
+	{EXIT_ALIEN, "; something changes the rules in the engine's networks, --attach gateway needs none"},
+	{EXIT_DEVICE, "; Linux 5.7 or later is needed, --attach gateway does without"},
+	{EXIT_CONNECT, "; the engine must be on the broker's host and reach its attach directory, also under "
 	    "SELinux and in user namespaces; --attach gateway does without"},
-	{12, "; --attach gateway does without"},
+	{EXIT_CONFINE, "; --attach gateway does without"},
 };
 
 static const char *advice_of(int status)
 {
 	for (size_t i = 0; i < ARRAY_LEN(advices); i++)
-		if (advices[i].status == status)
+		if ((int)advices[i].status == status)
 			return advices[i].advice;
 	return "";
 }

@@ -153,9 +153,21 @@ class Place:
         shutil.rmtree(self.workspace)
 
     def running(self) -> str:
-        """The id of the one container, once it runs."""
-        return eventually("a running container", lambda: self.engine.containers(
-            f"label=postern.owner={self.owner}", "status=running"), 15.0)[0]
+        """The id of the one sandbox, once it runs."""
+        return eventually("a running container", lambda: [
+            each for each in self.engine.containers(
+                f"label=postern.owner={self.owner}", "status=running")
+            if each not in self.doors()], 15.0)[0]
+
+    def doors(self) -> list[str]:
+        """The ids of the doors of this owner, running or not."""
+        return self.engine.containers(f"label=postern.owner={self.owner}",
+                                      "label=postern.role=door")
+
+    def door(self) -> str:
+        """That of the one that is there."""
+        [found] = self.doors()
+        return found
 
     def workspace_file(self, name: str, timeout_s: float = 15.0) -> str:
         """What the agent has written to its workspace, once it is there and not empty."""

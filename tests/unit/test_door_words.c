@@ -2,6 +2,7 @@
 #include "sandbox/door_words.h"
 
 #include "broker/base/err.h"
+#include "sandbox/door/exit_code.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +17,7 @@ static void its_own_line_is_told_and_nothing_beside_it(void **state)
 	struct err err = {0};
 
 	(void)state;
-	door_words("noise\npostern-door: the broker says: late\nmore\n", 10, &err);
+	door_words("noise\npostern-door: the broker says: late\nmore\n", EXIT_REFUSED, &err);
 	assert_int_equal(err.code, ERR_SYSTEM);
 	assert_non_null(strstr(err.text, "the broker says: late"));
 	assert_null(strstr(err.text, "more"));
@@ -25,7 +26,7 @@ static void its_own_line_is_told_and_nothing_beside_it(void **state)
 
 static void where_another_way_helps_it_is_named(void **state)
 {
-	static const int helped[] = {4, 5, 9, 12};
+	static const int helped[] = {EXIT_ALIEN, EXIT_DEVICE, EXIT_CONNECT, EXIT_CONFINE};
 	struct err err = {0};
 
 	(void)state;
