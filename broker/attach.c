@@ -222,8 +222,7 @@ struct attach *attach_open(struct broker *broker, const char *control_path)
 		attach->fault = xstrdup(err.text);
 		attach_socket_close(attach->socket);
 		attach->socket = NULL;
-		log_warning("attach socket: %s; until then sessions attach by gateway only",
-			    err.text);
+		log_warning("attach socket: %s; sessions attach by gateway only", err.text);
 	}
 	return attach;
 }

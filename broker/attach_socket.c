@@ -14,6 +14,7 @@
 #include <sys/un.h>
 
 #define NAME "sock"
+#define PLACE "private/attach/" NAME /* in errors */
 #define BACKLOG 1024
 
 struct attach_socket {
@@ -24,22 +25,26 @@ struct attach_socket {
 	bool bound; /* the name is ours to remove */
 };
 
-/* Of whoever may write beside the control socket, a directory of another user could be. */
-static int make_directory(int parent_fd, const char *name, mode_t mode, int *out, struct err *err)
+/* Of whoever may write beside the control socket, a directory of another user could be there. */
+static int make_directory(int parent_fd, const char *path, mode_t mode, int *out, struct err *err)
 {
+	const char *const slash = strrchr(path, '/');
+	const char *const name = slash ? slash + 1 : path;
 	struct stat st;
 
 	if (mkdirat(parent_fd, name, mode) && errno != EEXIST)
-		return err_set_errno(err, errno, "%s", name);
+		return err_set_errno(err, errno, "%s", path);
 	AUTO_CLOSE int fd =
 		openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st))
-		return err_set_errno(err, errno, "%s", name);
+		return err_set_errno(err, errno, "%s", path);
 	if (st.st_uid != geteuid())
-		return err_set(err, ERR_INVALID, "%s: belongs to uid %u; remove it", name,
-			       st.st_uid);
+		return err_set(err, ERR_INVALID,
+			       "%s: belongs to uid %u; remove it, or give the control socket a "
+			       "directory of its own",
+			       path, st.st_uid);
 	if (fchmod(fd, mode)) /* whatever the umask */
-		return err_set_errno(err, errno, "%s", name);
+		return err_set_errno(err, errno, "%s", path);
 	*out = TAKE_FD(fd);
 	return 0;
 }
@@ -49,13 +54,15 @@ static int take_lock(struct attach_socket *attach, int private_fd, struct err *e
 	attach->lock_fd =
 		openat(private_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (attach->lock_fd < 0)
-		return err_set_errno(err, errno, "lock");
+		return err_set_errno(err, errno, "private/lock");
 	if (flock(attach->lock_fd, LOCK_EX | LOCK_NB) == 0)
 		return 0;
 	if (errno == EWOULDBLOCK)
-		return err_set(err, ERR_BUSY,
-			       "lock: another posternd holds it; give each a directory of its own");
-	return err_set_errno(err, errno, "lock");
+		return err_set(
+			err, ERR_BUSY,
+			"private/lock: another posternd holds it; give each control socket a "
+			"directory of its own");
+	return err_set_errno(err, errno, "private/lock");
 }
 
 /* A socket that a killed broker left behind goes; anything else of that name is not ours. */
@@ -64,10 +71,10 @@ static int remove_left_over(int directory_fd, struct err *err)
 	struct stat st;
 
 	if (fstatat(directory_fd, NAME, &st, AT_SYMLINK_NOFOLLOW))
-		return errno == ENOENT ? 0 : err_set_errno(err, errno, NAME);
+		return errno == ENOENT ? 0 : err_set_errno(err, errno, PLACE);
 	if (!S_ISSOCK(st.st_mode))
-		return err_set(err, ERR_INVALID, NAME ": exists and is no socket; remove it");
-	return unlinkat(directory_fd, NAME, 0) ? err_set_errno(err, errno, NAME) : 0;
+		return err_set(err, ERR_INVALID, PLACE ": exists and is no socket; remove it");
+	return unlinkat(directory_fd, NAME, 0) ? err_set_errno(err, errno, PLACE) : 0;
 }
 
 /*
@@ -80,14 +87,14 @@ static int bind_there(struct attach_socket *attach, struct err *err)
 	AUTO_CLOSE const int before = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (before < 0 || fchdir(attach->directory_fd))
-		return err_set_errno(err, errno, "entering it");
+		return err_set_errno(err, errno, "private/attach");
 	const bool bound = !bind(attach->fd, (const struct sockaddr *)&sa, sizeof(sa)) &&
 			   !chmod(NAME, 0666); /* whatever the umask */
 	const int errnum = errno;
 	if (fchdir(before))
-		return err_set_errno(err, errno, "leaving it");
+		return err_set_errno(err, errno, "the working directory");
 	attach->bound = true;
-	return bound ? 0 : err_set_errno(err, errnum, NAME);
+	return bound ? 0 : err_set_errno(err, errnum, PLACE);
 }
 
 static int listen_there(struct attach_socket *attach, struct err *err)
@@ -96,10 +103,10 @@ static int listen_there(struct attach_socket *attach, struct err *err)
 		return -1;
 	attach->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (attach->fd < 0)
-		return err_set_errno(err, errno, NAME);
+		return err_set_errno(err, errno, PLACE);
 	if (bind_there(attach, err))
 		return -1;
-	return listen(attach->fd, BACKLOG) ? err_set_errno(err, errno, NAME) : 0;
+	return listen(attach->fd, BACKLOG) ? err_set_errno(err, errno, PLACE) : 0;
 }
 
 static int open_below(struct attach_socket *attach, const char *parent, struct err *err)
@@ -111,9 +118,9 @@ static int open_below(struct attach_socket *attach, const char *parent, struct e
 		return err_set_errno(err, errno, "%s", parent);
 	if (make_directory(parent_fd, "private", 0700, &private_fd, err) ||
 	    take_lock(attach, private_fd, err) ||
-	    make_directory(private_fd, "attach", 0755, &attach->directory_fd, err) ||
+	    make_directory(private_fd, "private/attach", 0755, &attach->directory_fd, err) ||
 	    listen_there(attach, err))
-		return err_prefix(err, "%s/private", parent);
+		return err_prefix(err, "%s", parent);
 	AUTO_FREE char *path = xasprintf("%s/private/attach", parent);
 	attach->directory = realpath(path, NULL);
 	return attach->directory ? 0 : err_set_errno(err, errno, "%s", path);

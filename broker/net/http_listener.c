@@ -61,7 +61,7 @@ void http_listener_set_handler(struct http_listener *listener, const struct http
 
 void http_listener_share(struct http_listener *listener, const struct http_listener *twin)
 {
-	shared_accept_prepare();
+	shared_accept_prepare(listener->fd);
 	listener->shared = true;
 	listener->twin = twin;
 }

@@ -5,7 +5,7 @@
 #include "broker/net/offered_socket.h"
 
 #include <errno.h>
-#include <poll.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/time.h>
@@ -21,7 +21,7 @@ static void on_alarm(int signo)
 	(void)signo;
 }
 
-void shared_accept_prepare(void)
+void shared_accept_prepare(int fd)
 {
 	const struct sigaction action = {.sa_handler = on_alarm}; /* no SA_RESTART */
 	sigset_t set;
@@ -30,6 +30,7 @@ void shared_accept_prepare(void)
 	(void)sigaddset(&set, SIGALRM);
 	(void)sigaction(SIGALRM, &action, NULL);
 	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+	(void)fcntl(fd, F_SETFL, O_NONBLOCK);
 }
 
 /* Again and again: the first may come before the call that it is to end. */
@@ -42,12 +43,6 @@ static void set_alarm(suseconds_t every_us)
 
 int shared_accept(int fd, struct sockaddr *sa, socklen_t *len)
 {
-	struct pollfd ready = {.fd = fd, .events = POLLIN};
-
-	if (poll(&ready, 1, 0) <= 0) {
-		errno = EAGAIN;
-		return -1;
-	}
 	set_alarm((suseconds_t)SHARED_ACCEPT_MS * 1000);
 	const int accepted = accept4(fd, sa, len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	const int errnum = errno;

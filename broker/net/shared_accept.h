@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Accepting on a listening socket that another process holds as well. Its flags are of the open file,
- * so the other may clear O_NONBLOCK, and its queue is one, so the other may take a connection: both at
- * once would leave accept(2) waiting for ever.
+ * Accepting on a listening socket that another process holds as well. The flags are of the open file, so
+ * the other may clear O_NONBLOCK at any time, and accept(2) would wait for ever: no poll before it helps,
+ * as the other may take the connection too, and no time-out of the socket, as that is shared as well.
  */
 #pragma once
 
@@ -13,15 +13,18 @@
 
 struct address;
 
-/* How long shared_accept() may be held up. */
+/* How long shared_accept() can be held up. */
 #define SHARED_ACCEPT_MS 10
 
-/* Once, before the first shared_accept(): takes SIGALRM, which is to be nobody else's. */
-void shared_accept_prepare(void);
+/*
+ * Once for each such socket, before its first shared_accept(): it is not to block. Takes SIGALRM, which is
+ * to be nobody else's.
+ */
+void shared_accept_prepare(int fd);
 
 /*
  * As accept4(2) on a socket that does not block, closed on exec; the new socket is this process's alone.
- * -1 with EAGAIN where nothing waits, and with EINTR where the other holder made it wait.
+ * -1 with EAGAIN where nothing waits, and with EINTR where the other holder has made the socket block.
  */
 NODISCARD int shared_accept(int fd, struct sockaddr *sa, socklen_t *len);
 

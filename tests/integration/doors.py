@@ -77,12 +77,12 @@ class Door:
         self.sockets: list[socket.socket] = []
         with place.entered() if place else contextlib.nullcontext():
             self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.sock.settimeout(allowed(10))
         try:
-            self.sock.connect(f"{directory}/{SOCK}")
+            self.sock.connect(f"{directory}/{SOCK}")  # without a deadline it waits for room in the queue
         except OSError:
             self.sock.close()
             raise
+        self.sock.settimeout(allowed(10))
 
     def __enter__(self) -> Door:
         return self

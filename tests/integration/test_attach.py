@@ -7,7 +7,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,7 @@ from .conftest import Starter
 from .deadline import FACTOR, eventually
 from .doors import INSIDE6, Door, Inside, Sandbox, attached, flat_descriptors
 from .http1 import TOKEN
-from .namespaces import needs_namespaces
+from .namespaces import Namespace, needs_namespaces
 from .sessions import SESSIONS, closed_with, control, delete, error, get, listed, patch, post
 
 pytestmark = needs_namespaces
@@ -66,6 +66,46 @@ def test_the_socket_of_a_killed_broker_is_no_hindrance(start: Starter, sandbox: 
     assert not (directory / "sock").exists() and directory.stat().st_ino == before
 
 
+def spoil_owner(directory: Path) -> str:
+    (directory / "private").mkdir()
+    os.chown(directory / "private", 4711, 4711)
+    return "private: belongs to uid 4711"
+
+
+def spoil_by_link(directory: Path) -> str:
+    (directory / "elsewhere").mkdir()
+    (directory / "private").symlink_to("elsewhere")
+    return "private: "
+
+
+def spoil_socket(directory: Path) -> str:
+    (directory / "private" / "attach").mkdir(parents=True)
+    (directory / "private" / "attach" / "sock").write_text("")
+    return "private/attach/sock: exists and is no socket"
+
+
+@pytest.mark.parametrize("spoil", [spoil_owner, spoil_by_link, spoil_socket])
+def test_without_the_attach_socket_the_gateway_is_left(
+        directory: Path, spoil: Callable[[Path], str]) -> None:
+    what = spoil(directory)
+    with Broker(directory) as broker:
+        status, code, message = error(post(broker, listen=..., attach="inside", lease=True))
+        assert (status, code) == (400, "bad_request")
+        assert what in message and message.endswith('attach by "gateway"')
+        assert what in broker.log
+        assert post(broker).status == 201
+
+
+def test_two_brokers_of_one_directory_have_one_attach_socket(directory: Path, sandbox: Sandbox) -> None:
+    (directory / "second").mkdir()
+    with Broker(directory) as first:
+        with Broker(directory / "second", broker={"control_socket": directory / "other.sock"}) as second:
+            assert "another posternd holds it" in error(
+                post(second, listen=..., attach="inside", lease=True))[2]
+        with attached(first, sandbox):
+            assert sandbox.ask().token
+
+
 def test_its_name_shows_no_path_inside(offline: Broker, sandbox: Sandbox) -> None:
     with Inside(offline) as lease, Door(lease.door["dir"], sandbox), sandbox.entered():
         shown = Path("/proc/thread-self/net/unix").read_text()
@@ -92,7 +132,7 @@ def test_a_token_is_served_inside(offline: Broker, sandbox: Sandbox) -> None:
             assert get(offline, lease.session).json["counters"] == \
                 {"requests": 6, "tokens": 5, "refused": 1}
     closed = closed_with(offline, lease.session)
-    assert (closed["reason"], closed["label"], closed["tokens"]) == ("lease", "in", 5)
+    assert (closed["label"], closed["requests"], closed["tokens"], closed["refused"]) == ("in", 6, 5, 1)
     line, = offline.audit_of("session.open", session=lease.session["id"])
     assert (line["attach"], line["listen"], line["pin"]) == ("inside", "169.254.169.254:80", None)
     line, = offline.audit_of("session.attach", session=lease.session["id"])
@@ -148,6 +188,16 @@ def test_the_limit_of_connections_is_of_both_sockets(start: Starter, sandbox: Sa
         assert sandbox.ask().status == 503 and sandbox.ask(where=INSIDE6).status == 503
         for client in held:
             client.close()
+
+
+def test_the_address_inside_is_not_taken_for_one_of_the_brokers_own(start: Starter, sandbox: Sandbox) -> None:
+    """On a VM the source may be the machine's metadata server, which has the same address outside."""
+    with Namespace() as host:
+        broker = start(prefix=host.prefix, source={"type": "metadata"})
+        with attached(broker, sandbox):
+            assert sandbox.ask().status in (403, 503)
+            assert broker.reload()["result"] == "ok"
+            assert "mint failed" in broker.log and "endpoint of this broker" not in broker.log
 
 
 # how it ends

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import resource
 import socket
 import tempfile
@@ -187,7 +186,7 @@ def an_mptcp_socket(place: Sandbox, _: contextlib.ExitStack) -> list[socket.sock
 def a_renamed_device(place: Sandbox, _: contextlib.ExitStack) -> list[socket.socket]:
     """Bound to a device that has taken the name of loopback."""
     place.ip("link add v0 type veth peer name v1", "link set lo down", "link set lo name lo0", "link set v0 name lo",
-             "link set lo0 up", "addr add 169.254.169.254/32 dev lo0")
+             "link set lo0 up", "addr replace 169.254.169.254/32 dev lo0")
     return [place.listener()]
 
 
@@ -301,7 +300,6 @@ def test_10000_open_connections_are_64_for_the_broker(offline: Broker, sandbox: 
         eventually("the rest is closed", lambda: len(procfs.descriptors(offline.pid)) < 128)
         with lease.attach(sandbox):
             assert sandbox.ask().token
-        assert os.getpid() != offline.pid
 
 
 # from elsewhere
