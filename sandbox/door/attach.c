@@ -119,7 +119,7 @@ static void read_ticket(const char *path, char out[static SECRET_LENGTH + 1])
 
 	demand(fd >= 0 && read(fd, text, sizeof(text) - 1) >= 0, EXIT_TICKET,
 	       "the ticket cannot be read:");
-	if (text[SECRET_LENGTH] == '\n')
+	if (strcmp(text + SECRET_LENGTH, "\n") == 0)
 		text[SECRET_LENGTH] = '\0';
 	if (!is_secret(text))
 		die(EXIT_TICKET, "there is no ticket of 32 hex digits in", path);
