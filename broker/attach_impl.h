@@ -17,7 +17,8 @@ struct seqpacket_message;
 
 struct attach {
 	struct broker *broker;
-	struct attach_socket *socket; /* NULL: there is none, and `fault` says why */
+	/* NULL: there is none, and `fault` says why; or there is none any more. */
+	struct attach_socket *socket;
 	struct loop_source *source;   /* of new connections; NULL once it drains */
 	struct timer pause;	      /* accepting rests until then */
 	char *fault;

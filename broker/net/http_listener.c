@@ -104,8 +104,8 @@ void http_listener_close(struct http_listener *listener)
 	struct http_server *const server = listener->server;
 
 	loop_source_free(listener->source);
-	/* The other holder's copy would keep the queue open. */
-	if (listener->shared)
+	/* The other holder's copy would keep the queue open: for a broker that comes again it is to. */
+	if (listener->shared && !server->draining)
 		(void)shutdown(listener->fd, SHUT_RDWR);
 	close(listener->fd);
 	timer_stop(loop_timers(server->loop), &listener->pause);
