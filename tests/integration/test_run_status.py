@@ -60,8 +60,8 @@ def test_125_is_an_engine_that_is_not_there(place: Place) -> None:
     assert "no program docker in PATH" in ran.err
 
 
+@pytest.mark.parametrize("place", ["gateway"], indirect=True)
 def test_125_is_a_sandbox_that_never_gets_an_address(place: Place) -> None:
-    place.attach = "gateway"
     ran = place.run("sleep", "60", options=["--network", "none"])
     assert ran.status == 125, ran
     assert "has no address" in ran.err
