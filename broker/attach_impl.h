@@ -19,8 +19,8 @@ struct attach {
 	struct broker *broker;
 	/* NULL: there is none, and `fault` says why; or there is none any more. */
 	struct attach_socket *socket;
-	struct loop_source *source;   /* of new connections; NULL once it drains */
-	struct timer pause;	      /* accepting rests until then */
+	struct loop_source *source; /* of new connections; NULL once it drains */
+	struct timer pause;	    /* accepting rests until then */
 	char *fault;
 	uint64_t netns;	       /* the broker's own */
 	struct list strangers; /* connections without a good ticket, oldest first */

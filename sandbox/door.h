@@ -27,7 +27,7 @@ enum door_state {
 struct door_inputs {
 	struct loop *loop;
 	const struct engine *engine;
-	struct plan *plan;	/* its session is bound; the door's id is put in */
+	struct plan *plan;	   /* its session is bound; the door's id is put in */
 	const struct lease *lease; /* of an inside session that is there */
 	const struct reaper *reaper;
 };

@@ -15,10 +15,12 @@ static const struct {
 	const char *advice;
 } advices[] = {
 	{EXIT_TAKEN, "; another door or the host itself is in that network namespace"},
-	{EXIT_ALIEN, "; something changes the rules in the engine's networks, --attach gateway needs none"},
+	{EXIT_ALIEN,
+	 "; something changes the rules in the engine's networks, --attach gateway needs none"},
 	{EXIT_DEVICE, "; Linux 5.7 or later is needed, --attach gateway does without"},
-	{EXIT_CONNECT, "; the engine must be on the broker's host and reach its attach directory, also under "
-	    "SELinux and in user namespaces; --attach gateway does without"},
+	{EXIT_CONNECT,
+	 "; the engine must be on the broker's host and reach its attach directory, also under "
+	 "SELinux and in user namespaces; --attach gateway does without"},
 	{EXIT_CONFINE, "; --attach gateway does without"},
 };
 

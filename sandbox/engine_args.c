@@ -13,15 +13,15 @@ static const struct {
 	const char *name;
 	enum engine_arg_target target;
 } allowed[] = {
-	{"memory", ENGINE_ARG_SANDBOX},	      {"memory-swap", ENGINE_ARG_SANDBOX},
-	{"cpus", ENGINE_ARG_SANDBOX},	      {"cpu-shares", ENGINE_ARG_SANDBOX},
-	{"cpuset-cpus", ENGINE_ARG_SANDBOX},  {"ulimit", ENGINE_ARG_SANDBOX},
-	{"shm-size", ENGINE_ARG_SANDBOX},     {"label", ENGINE_ARG_SANDBOX},
-	{"hostname", ENGINE_ARG_NETWORK},     {"log-driver", ENGINE_ARG_SANDBOX},
-	{"log-opt", ENGINE_ARG_SANDBOX},      {"stop-timeout", ENGINE_ARG_SANDBOX},
-	{"platform", ENGINE_ARG_IMAGE},	      {"pull", ENGINE_ARG_PULL},
-	{"workdir", ENGINE_ARG_SANDBOX},      {"read-only", ENGINE_ARG_SANDBOX},
-	{"tmpfs", ENGINE_ARG_SANDBOX},	      {"gpus", ENGINE_ARG_SANDBOX},
+	{"memory", ENGINE_ARG_SANDBOX},	     {"memory-swap", ENGINE_ARG_SANDBOX},
+	{"cpus", ENGINE_ARG_SANDBOX},	     {"cpu-shares", ENGINE_ARG_SANDBOX},
+	{"cpuset-cpus", ENGINE_ARG_SANDBOX}, {"ulimit", ENGINE_ARG_SANDBOX},
+	{"shm-size", ENGINE_ARG_SANDBOX},    {"label", ENGINE_ARG_SANDBOX},
+	{"hostname", ENGINE_ARG_NETWORK},    {"log-driver", ENGINE_ARG_SANDBOX},
+	{"log-opt", ENGINE_ARG_SANDBOX},     {"stop-timeout", ENGINE_ARG_SANDBOX},
+	{"platform", ENGINE_ARG_IMAGE},	     {"pull", ENGINE_ARG_PULL},
+	{"workdir", ENGINE_ARG_SANDBOX},     {"read-only", ENGINE_ARG_SANDBOX},
+	{"tmpfs", ENGINE_ARG_SANDBOX},	     {"gpus", ENGINE_ARG_SANDBOX},
 };
 
 #define HOST_NAMESPACE "it shares a namespace with the host or another container"

@@ -43,8 +43,8 @@ static int probe(struct engine *engine, struct engine_facts *facts, struct err *
 	const json_t *const host = json_object_get(info, "host");
 	const json_t *const security = json_object_get(host, "security");
 	facts->kernel = engine_keep(engine, json_get_string(host, "kernel"));
-	facts->runtime = engine_keep(
-		engine, json_get_string(json_object_get(host, "ociRuntime"), "name"));
+	facts->runtime =
+		engine_keep(engine, json_get_string(json_object_get(host, "ociRuntime"), "name"));
 	facts->rootless = json_is_true(json_object_get(security, "rootless"));
 	/* A rootless container does not reach the bridge's gateway of the host. */
 	if (!facts->rootless)

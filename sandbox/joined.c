@@ -15,10 +15,11 @@ static int refuse(const char *what, const char *is, struct err *err)
 {
 	struct quoted q;
 
-	return err_set(err, ERR_INVALID,
-		       "the engine did not make the sandbox as it was asked to: its %s is %s; it is "
-		       "not started",
-		       what, quote_str(&q, is ? is : "not said"));
+	return err_set(
+		err, ERR_INVALID,
+		"the engine did not make the sandbox as it was asked to: its %s is %s; it is "
+		"not started",
+		what, quote_str(&q, is ? is : "not said"));
 }
 
 static const char *host_text(const json_t *container, const char *key)

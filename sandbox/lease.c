@@ -44,9 +44,9 @@ static const struct broker_lease_handler handler;
 static void hold(struct lease *lease)
 {
 	if (lease->secret)
-		(void)json_object_set_new(
-			lease->request, "door",
-			json_pack("{s:s}", "secret", secret_bytes(lease->secret)));
+		(void)json_object_set_new(lease->request, "door",
+					  json_pack("{s:s}", "secret",
+						    secret_bytes(lease->secret)));
 	lease->held = broker_lease_open(lease->client, lease->request, &handler, lease);
 }
 
@@ -169,8 +169,9 @@ void lease_pin(struct lease *lease, json_t *addresses)
 /* The answer of a broker that does not keep to the contract. */
 static void lose_to_strange(struct lease *lease, const char *what)
 {
-	const struct broker_answer strange = {
-		.exit_status = STATUS_BROKER, .code = "unreachable", .message = what};
+	const struct broker_answer strange = {.exit_status = STATUS_BROKER,
+					      .code = "unreachable",
+					      .message = what};
 
 	lose(lease, &strange);
 }

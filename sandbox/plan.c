@@ -333,9 +333,12 @@ void plan_free(struct plan *plan)
 		plan->door.id,
 	};
 	struct strv *const lists[] = {
-		&plan->flags,	   &plan->no_proxy,	    &plan->refused,    &plan->warnings,
-		&plan->command,	   &plan->argv,		    &plan->start_argv, &plan->pull,
-		&plan->door.flags, &plan->door.nameservers, &plan->door.shut,  &plan->door.argv,
+		&plan->flags,	   &plan->no_proxy,
+		&plan->refused,	   &plan->warnings,
+		&plan->command,	   &plan->argv,
+		&plan->start_argv, &plan->pull,
+		&plan->door.flags, &plan->door.nameservers,
+		&plan->door.shut,  &plan->door.argv,
 	};
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		free(texts[i]);

@@ -58,10 +58,10 @@ struct plan_door {
 	bool wanted; /* false: all of it is empty, the sandbox has a network of its own */
 	char *name;
 	char *cidfile;
-	char *binary;		 /* postern-door, on the host */
-	char *attach;		 /* directory of the broker's socket: expected, then plan_bind_attach()'s */
-	char *directory;	 /* the run's, for the ticket alone */
-	char *ticket;		 /* the file in it, there until the door has attached */
+	char *binary;	 /* postern-door, on the host */
+	char *attach;	 /* directory of the broker's socket: expected, then plan_bind_attach()'s */
+	char *directory; /* the run's, for the ticket alone */
+	char *ticket;	 /* the file in it, there until the door has attached */
 	struct strv shut;	 /* networks that the sandbox is kept from */
 	struct strv nameservers; /* in those networks, whose port 53 stays open */
 	struct strv flags;	 /* of the engine: network, names; and what is of the image */

@@ -48,8 +48,8 @@ struct run {
 	bool pulled;
 	bool pull_failed;
 	struct err pull_error;
-	bool door_cut;	   /* it was given up while the engine was at work for it */
-	struct pin *pin;   /* NULL: done, or not needed */
+	bool door_cut;	 /* it was given up while the engine was at work for it */
+	struct pin *pin; /* NULL: done, or not needed */
 	struct child *client;
 	struct client_end client_end;
 	struct child *stop; /* `ENGINE stop`, while it runs */
@@ -159,7 +159,6 @@ static void start_client(struct run *run)
 	if (run->lease && !plan->door.wanted)
 		run->pin = pin_new(run->in->loop, run->in->engine, plan->cidfile);
 }
-
 
 static void on_grace_over(struct timer *timer)
 {

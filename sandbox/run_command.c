@@ -12,8 +12,8 @@
 #include "broker/net/loop.h"
 #include "sandbox/broker_client.h"
 #include "sandbox/caller.h"
-#include "sandbox/door_binary.h"
 #include "sandbox/commands.h"
+#include "sandbox/door_binary.h"
 #include "sandbox/engine.h"
 #include "sandbox/environment.h"
 #include "sandbox/firewall.h"
@@ -44,7 +44,7 @@ struct preparation {
 	struct engine *engine;
 	struct kubeconfig *kubeconfig;
 	char *api_server_host;
-	char *control; /* the broker's socket */
+	char *control;		 /* the broker's socket */
 	char *door_binary;	 /* NULL: no door is wanted */
 	struct strv nameservers; /* of this host, where one is */
 	char *base;

@@ -37,7 +37,8 @@ static void the_one_that_was_asked_for_is_good(void **state)
 		  "\"Privileged\":false,\"PidMode\":\"\",\"Runtime\":\"runc\",\"UsernsMode\":\"\"}}",
 		  &err))
 		fail_msg("%s", err.text);
-	if (check("{\"Id\":\"" DOOR "\",\"OCIRuntime\":\"crun\",\"HostConfig\":{\"Runtime\":\"oci\"}}",
+	if (check("{\"Id\":\"" DOOR
+		  "\",\"OCIRuntime\":\"crun\",\"HostConfig\":{\"Runtime\":\"oci\"}}",
 		  "{\"OCIRuntime\":\"crun\",\"HostConfig\":{\"NetworkMode\":\"container:" DOOR "\","
 		  "\"CapAdd\":[],\"Privileged\":false,\"PidMode\":\"private\",\"Runtime\":\"oci\"}}",
 		  &err))
@@ -72,11 +73,12 @@ static void whatever_is_otherwise_is_named(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct err err = {0};
-		AUTO_FREE char *sandbox = xasprintf(
-			"{\"HostConfig\":{\"NetworkMode\":\"%s\",%s,%s}}",
-			cases[i].network ? cases[i].network : "container:" DOOR,
-			cases[i].rights ? cases[i].rights : "\"Privileged\":false,\"CapAdd\":null",
-			cases[i].runtime ? cases[i].runtime : "\"Runtime\":\"runc\"");
+		AUTO_FREE char *sandbox =
+			xasprintf("{\"HostConfig\":{\"NetworkMode\":\"%s\",%s,%s}}",
+				  cases[i].network ? cases[i].network : "container:" DOOR,
+				  cases[i].rights ? cases[i].rights :
+						    "\"Privileged\":false,\"CapAdd\":null",
+				  cases[i].runtime ? cases[i].runtime : "\"Runtime\":\"runc\"");
 		assert_int_equal(check(OF_DOOR, sandbox, &err), -1);
 		assert_int_equal(err.code, ERR_INVALID);
 		if (!strstr(err.text, cases[i].said))

@@ -169,10 +169,11 @@ static void the_door_has_what_it_needs_to_open_and_no_more(void **state)
 	AUTO_RUN struct run run;
 
 	(void)state;
-	run_init(&run, (const char *const[]){"--network", "none", "--env", "MY_KEY", "--mount",
-					     "/usr/share:/data", "--engine-arg", "--hostname=h",
-					     "--engine-arg", "--platform=linux/amd64",
-					     "--engine-arg", "--memory=1g", "image", "command", NULL});
+	run_init(&run,
+		 (const char *const[]){"--network", "none", "--env", "MY_KEY", "--mount",
+				       "/usr/share:/data", "--engine-arg", "--hostname=h",
+				       "--engine-arg", "--platform=linux/amd64", "--engine-arg",
+				       "--memory=1g", "image", "command", NULL});
 	const struct plan *const plan = plan_good(&run);
 	bind(&run);
 	assert_string_equal(plan->door.argv.items[1], "create");
@@ -191,11 +192,14 @@ static void the_sandbox_joins_the_door_by_its_full_id(void **state)
 	/* Engines refuse these beside another container's network, or ignore them in silence. */
 	static const char *const of_networks[] = {"--add-host", "--hostname", "--sysctl",
 						  "--cap-add",	"--dns",      "--network=none"};
-	static const char *const kept[] = {"--network=container:" ID, "--cap-drop=ALL",
-					   "--security-opt=no-new-privileges", "--memory=1g",
-					   "--user=1234:1235", NULL};
-	static const char *const start[] = {"/usr/bin/docker", "start", "--attach",
-					    "--interactive", "postern-me-00112233aabbccdd"};
+	static const char *const kept[] = {"--network=container:" ID,
+					   "--cap-drop=ALL",
+					   "--security-opt=no-new-privileges",
+					   "--memory=1g",
+					   "--user=1234:1235",
+					   NULL};
+	static const char *const start[] = {"/usr/bin/docker", "start", "--attach", "--interactive",
+					    "postern-me-00112233aabbccdd"};
 	AUTO_RUN struct run run;
 
 	(void)state;
@@ -293,8 +297,8 @@ static void a_run_without_a_session_has_no_door(void **state)
 	AUTO_RUN struct run run;
 
 	(void)state;
-	run_init(&run, (const char *const[]){"--provider", "gemini", "--network", "net", "image",
-					     NULL});
+	run_init(&run,
+		 (const char *const[]){"--provider", "gemini", "--network", "net", "image", NULL});
 	run.engine.runtime = "runsc"; /* which is none of its business */
 	const struct plan *const plan = plan_good(&run);
 	assert_false(plan->door.wanted);
