@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#define CIDRS_MAX 16
+#define CIDRS_MAX 32
 
 struct cidr {
 	uint8_t address[16]; /* IPv4: the first four bytes */

@@ -207,7 +207,7 @@ def standin_in(engine: Engine) -> Iterator[Standin]:
         google.stop()
 
 
-def broker_in(engine: Engine, directory: Path, google: Standin, **settings: Any) -> Broker:
+def broker_in(engine: Engine, directory: Path, google: Standin | None, **settings: Any) -> Broker:
     """A broker there, with no endpoint but those of its sessions."""
     profiles = settings.pop("profiles", {"vertex": {}})
     return Broker(directory, google, prefix=engine.namespace.prefix_with_sysfs,
