@@ -2,7 +2,6 @@
 #include "sandbox/run.h"
 
 #include "broker/base/alloc.h"
-#include "broker/base/buf.h"
 #include "broker/base/err.h"
 #include "broker/base/json.h"
 #include "broker/base/timer.h"
@@ -10,7 +9,6 @@
 #include "broker/net/loop.h"
 #include "sandbox/cidfile.h"
 #include "sandbox/commands.h"
-#include "sandbox/container.h"
 #include "sandbox/door.h"
 #include "sandbox/engine.h"
 #include "sandbox/lease.h"
@@ -19,23 +17,15 @@
 #include "sandbox/plan.h"
 #include "sandbox/reaper.h"
 #include "sandbox/run_files.h"
+#include "sandbox/run_outcome.h"
 #include "sandbox/session_variables.h"
 #include "sandbox/signals.h"
 #include "sandbox/sweep.h"
 
 #include <signal.h>
-#include <string.h>
 
-#define SIGNALLED(signo) (128 + (signo))
 /* After `stop` has come back the client has so long to notice. */
 #define CLIENT_GRACE_MS 5000
-
-/* How the client of the engine ended. */
-struct client_end {
-	bool over;
-	enum child_end end;
-	int status;
-};
 
 struct run {
 	const struct run_inputs *in;
@@ -51,7 +41,7 @@ struct run {
 	bool door_cut;	 /* it was given up while the engine was at work for it */
 	struct pin *pin; /* NULL: done, or not needed */
 	struct child *client;
-	struct client_end client_end;
+	struct run_client_end client_end;
 	struct child *stop; /* `ENGINE stop`, while it runs */
 	bool stopping;
 	struct timer timeout;
@@ -128,7 +118,7 @@ static void on_client_end(void *ctx, const struct child_result *result)
 
 	run->client = NULL;
 	signals_set_target(&run->signals, NULL);
-	run->client_end = (struct client_end){true, result->end, result->status};
+	run->client_end = (struct run_client_end){true, result->end, result->status};
 }
 
 static void on_timeout(struct timer *timer)
@@ -165,7 +155,7 @@ static void on_grace_over(struct timer *timer)
 	struct run *const run = CONTAINER_OF(timer, struct run, grace);
 
 	child_cancel(TAKE(run->client));
-	run->client_end = (struct client_end){true, CHILD_SIGNALLED, SIGKILL};
+	run->client_end = (struct run_client_end){true, CHILD_SIGNALLED, SIGKILL};
 }
 
 /* Whether it worked or not: a client that still waits is not worth waiting for. */
@@ -235,77 +225,10 @@ static int attend(struct run *run, struct err *err)
 	return 0;
 }
 
-static void inspect(const struct run *run, struct container *container)
-{
-	const char *const args[] = {"container", "inspect", run->plan->name, NULL};
-	AUTO_BUF struct buf out;
-	struct err ignored;
-
-	buf_init(&out, ENGINE_MAX_ANSWER_BYTES);
-	if (!engine_ask(run->in->engine, args, &out, &ignored))
-		(void)!container_read(container, out.data ? out.data : "", out.len);
-}
-
-static bool is_made(const struct run *run)
-{
-	char id[CIDFILE_ID_SIZE];
-
-	return !cidfile_read(run->plan->cidfile, id);
-}
-
-/* What the engine's own words leave open: did the command run at all, and what killed it? */
-static void explain(const struct run *run, int status)
-{
-	AUTO_CONTAINER struct container container = {0};
-
-	if (is_made(run))
-		inspect(run, &container);
-	if (status == SIGNALLED(SIGKILL) && container.oom_killed)
-		notice("the container was killed: out of memory");
-	else if (status == STATUS_ENGINE && !container.started)
-		notice("the engine failed before the command ran");
-	else if (status == STATUS_NOT_EXECUTABLE && !container.started)
-		notice("the command cannot be executed in the image");
-	else if (status == STATUS_NOT_FOUND && !container.started)
-		notice("the command was not found in the image");
-}
-
-/*
- * A client that only starts a container ends with 1 whatever went wrong before the command ran. So it is the
- * engine that knows.
- */
-static int status_of_started(const struct run *run)
-{
-	AUTO_CONTAINER struct container container = {0};
-
-	inspect(run, &container);
-	if (container.started && !container.running)
-		return container.exit_status;
-	if (!container.started && (container.exit_status == STATUS_NOT_EXECUTABLE ||
-				   container.exit_status == STATUS_NOT_FOUND))
-		return container.exit_status;
-	return STATUS_ENGINE;
-}
-
 static int outcome(const struct run *run)
 {
-	const struct client_end *const end = &run->client_end;
-	int status = end->status;
-
-	if (run->verdict)
-		return run->verdict;
-	if (end->end == CHILD_NOT_STARTED) {
-		notice("cannot start %s: %s", run->plan->engine.binary, strerror(status));
-		return STATUS_ENGINE;
-	}
-	if (end->end != CHILD_EXITED)
-		return SIGNALLED(status);
-	if (status && run->plan->door.wanted)
-		status = status_of_started(run);
-	if (status == STATUS_ENGINE || status == STATUS_NOT_EXECUTABLE ||
-	    status == STATUS_NOT_FOUND || status == SIGNALLED(SIGKILL))
-		explain(run, status);
-	return status;
+	return run->verdict ? run->verdict :
+			      run_outcome(run->in->engine, run->plan, &run->client_end);
 }
 
 /* False where it is not known to be gone. */
@@ -335,7 +258,8 @@ static void remove_containers(struct run *run)
 	lease_free(TAKE(run->lease));
 	if (plan->door.wanted)
 		all &= remove_container(run, plan->door.name, plan->door.cidfile);
-	if (!all || run->door_cut || (!is_made(run) && run->client_end.end == CHILD_SIGNALLED))
+	if (!all || run->door_cut ||
+	    (!run_is_made(run->plan) && run->client_end.end == CHILD_SIGNALLED))
 		reaper_leave(&run->reaper);
 }
 
