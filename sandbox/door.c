@@ -123,7 +123,9 @@ static void on_started(void *ctx, const struct child_result *result)
 	if (!went_well(door, "start", result))
 		return;
 	door->started = true;
-	door->wait = start_call(door, "wait", 0, on_ended);
+	/* One that has attached is watched by the broker. */
+	if (lease_state(door->in.lease) != LEASE_OPEN)
+		door->wait = start_call(door, "wait", 0, on_ended);
 }
 
 static void on_looked(void *ctx, const struct child_result *result)

@@ -34,6 +34,7 @@ struct lease {
 	struct broker_call *call; /* one at a time: PATCH while open, questions while retrying */
 	struct timer retry;
 	int64_t gone_ms; /* when the broker went away */
+	bool said_gone;
 	int exit_status;
 	struct err why;
 };
@@ -181,6 +182,7 @@ static void open_up(struct lease *lease)
 {
 	lease->state = LEASE_OPEN;
 	lease->gone_ms = 0;
+	lease->said_gone = false;
 	lease->call = broker_client_call(lease->client, "GET", "/v1/status", NULL, on_broker_known,
 					 lease);
 }
@@ -285,6 +287,15 @@ static void on_event(void *ctx, const json_t *event)
 
 static void on_retry(struct timer *timer);
 
+/* Not at once: what ends a session may also be a broker that is there. */
+static void say_gone(struct lease *lease)
+{
+	if (!lease->said_gone)
+		notice("the broker is gone; waiting %lld s for it",
+		       (long long)retry_ms(lease) / 1000);
+	lease->said_gone = true;
+}
+
 static void retry_later(struct lease *lease, const struct broker_answer *answer)
 {
 	if (patience_ms(lease) <= 0) {
@@ -312,6 +323,7 @@ static void on_found(void *ctx, const struct broker_answer *answer)
 
 	lease->call = NULL;
 	if (answer->exit_status) {
+		say_gone(lease);
 		retry_later(lease, answer);
 		return;
 	}
@@ -327,11 +339,13 @@ static void on_ready(void *ctx, const struct broker_answer *answer)
 	struct lease *const lease = ctx;
 
 	lease->call = NULL;
-	if (answer->exit_status)
+	if (answer->exit_status) {
+		say_gone(lease);
 		retry_later(lease, answer);
-	else
+	} else {
 		lease->call = broker_client_call(lease->client, "GET", "/v1/status", NULL, on_found,
 						 lease);
+	}
 }
 
 /* A broker that drains still says who it is: ask first whether it is one to stay with. */
@@ -351,11 +365,8 @@ static void on_ended(void *ctx, const struct broker_answer *answer)
 		lose(lease, answer);
 		return;
 	}
-	if (!lease->gone_ms) {
+	if (!lease->gone_ms)
 		lease->gone_ms = clock_boot_ms(loop_timers(lease->loop)->clock);
-		notice("the broker is gone; waiting %lld s for it",
-		       (long long)retry_ms(lease) / 1000);
-	}
 	lease->state = LEASE_RETRYING;
 	lease->pinned = false;
 	broker_call_cancel(TAKE(lease->call));
