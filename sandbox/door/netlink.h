@@ -15,10 +15,10 @@ struct nl_request {
 	size_t attributes;
 };
 
-/* Starts a message with its fixed part, of at most 16 bytes. */
+/* Starts a message with its fixed part. */
 void nl_begin(struct nl_request *request, uint16_t type, const void *fixed, size_t size);
 
-/* Appends an attribute, of at most 16 bytes; at most nine. */
+/* Appends an attribute. Both must fit: the caller knows its sizes. */
 void nl_put(struct nl_request *request, uint16_t type, const void *data, size_t size);
 
 /* The attribute behind `a`, or the first one (NULL) behind a fixed part of `size` bytes; NULL: none. */

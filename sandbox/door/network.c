@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/door/network.h"
 
+#include "sandbox/door/egress.h"
 #include "sandbox/door/exit_code.h"
 #include "sandbox/door/netlink.h"
 #include "sandbox/door/rules.h"
@@ -154,6 +155,7 @@ enum ipv6 network_set_up(const struct door_options *options)
 	AUTO_CLOSE const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	const enum ipv6 ipv6 = look_at_ipv6();
 	struct rule_list v4, v6;
+	int egress;
 
 	demand(fd >= 0, EXIT_ADDRESS, "netlink cannot be had:");
 	rules_make(AF_INET, options, &v4);
@@ -162,8 +164,11 @@ enum ipv6 network_set_up(const struct door_options *options)
 	compare_rules(fd, &v4);
 	if (ipv6 != IPV6_ABSENT)
 		compare_rules(fd, &v6);
+	egress = egress_open();
 	/* Everything was looked at. The address is the lock against a second door. */
 	add_address(fd, &ENDPOINTS[0]);
+	if (egress >= 0)
+		egress_shut(egress, options);
 	add_rules(fd, &v4);
 	delete_first_rule(fd, &v4);
 	/* Over IPv6 the kernel's first rule stays. The walls are for a network that is connected later, too. */

@@ -10,7 +10,7 @@ import select
 import signal
 import socket
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from . import leaks
@@ -126,7 +126,7 @@ class Door:
 
     def __init__(self, namespace: Namespace, attach: Path, ticket: str | None = None, *,
                  options: Sequence[str] = (), capabilities: Sequence[str] = CAPABILITIES,
-                 user: Sequence[str] = ()) -> None:
+                 user: Sequence[str] = (), without: Callable[[], None] | None = None) -> None:
         if ticket is None:
             ticket = secrets.token_hex(16)
             leaks.note([ticket])
@@ -136,7 +136,8 @@ class Door:
         self.process = subprocess.Popen(
             ["nsenter", f"--net={namespace.path}", "--", *as_container_root(*capabilities), *user,
              str(binary()), "--attach", str(attach), "--ticket", str(file), *options],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            preexec_fn=without)
 
     def __enter__(self) -> Door:
         return self

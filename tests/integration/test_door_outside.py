@@ -5,11 +5,13 @@ gets at them past its own. Answers are looked at inside, packets are counted out
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from .broker import ROOT as ROOT_FOLDER
 from .broker import Broker
 from .conftest import new_directory
 from .engine import IMAGE, Engine
@@ -83,19 +85,21 @@ def test_nothing_but_dns_gets_out(outside: Outside, sandbox: Sandbox, who: str) 
 
 
 @pytest.mark.parametrize("who", [USER, ROOT])
-def test_nothing_is_reached_where_arp_is_answered(
-        engine: Engine, outside: Outside, sandbox: Sandbox, bridge: str, who: str) -> None:
-    """By the bridge, as a colluding neighbour could."""
+def test_nothing_but_dns_gets_out_where_arp_is_answered(
+        outside: Outside, sandbox: Sandbox, bridge: str, who: str) -> None:
+    """By the bridge, as a colluding neighbour could: a rule that prohibits does not hold for a socket that is
+    bound to a device then."""
     outside.host_setting(f"ipv4/conf/{bridge}/proxy_arp", "1")
     outside.host_setting(f"ipv4/neigh/{bridge}/proxy_delay", "0")
     outside.forget()
     try:
         found = reach(sandbox.agent, sandbox.door.network(), who)
+        assert answers(sandbox.agent, METADATA_V4) == {METADATA_V4: [ANSWER, ANSWER]}
     finally:
         outside.host_setting(f"ipv4/conf/{bridge}/proxy_arp", "0")
         sandbox.door.run("ip", "neigh", "flush", "all")
     assert not [name for name, said in found.items() if CREDENTIALS in said]
-    print(outside.seen(but_dns_of=[METADATA_V4]))
+    assert outside.seen(but_dns_of=[METADATA_V4]) == {}
 
 
 def answers(container: Container, *servers: str) -> dict[str, list[str]]:
@@ -136,3 +140,31 @@ def test_further_resolvers_are_open_for_dns_alone(
         # Of IPv6 the kernel sends a datagram of a connected socket by the route that it has looked up for
         # the first port. It says nothing there: what is served is served by TCP.
         assert set(outside.seen(but_dns_of=further)) <= {"fd00:ec2::253 17 80"}
+
+
+def test_frames_need_net_raw_and_the_host_can_stop_them(
+        engine: Engine, outside: Outside, sandbox: Sandbox, bridge: str) -> None:
+    """Nothing inside is asked about a frame that a packet socket sends to the gateway. Hence no agent has NET_RAW,
+    and the host's own rules are still worth having."""
+    def sent(who: str) -> dict[str, int]:
+        outside.forget()
+        mine = sandbox.door.network()
+        link, = json.loads(subprocess.run([*engine.namespace.prefix, "ip", "-json", "link", "show", bridge],
+                                          check=True, capture_output=True, text=True).stdout)
+        sandbox.agent.python("attack_frames.py", json.dumps({
+            "mac": link["address"], "v4": mine["Gateway"], "v6": mine["IPv6Gateway"], "own_v4": mine["IPAddress"],
+            "own_v6": mine["GlobalIPv6Address"], "open": 1}), who=who)
+        # Not the host's own ICMP errors, to those that the frames name as their sender.
+        return {what: count for what, count in outside.seen(but_dns_of=[METADATA_V4, METADATA_V6]).items()
+                if what.split()[0] in (METADATA_V4, METADATA_V6) and what.split()[1] in ("6", "17")}
+
+    with pytest.raises(AssertionError, match="Operation not permitted"):
+        sent(USER)
+    assert sent(ROOT).keys() >= {f"{METADATA_V4} 6 80", f"{METADATA_V6} 6 80"}
+    rules = [*engine.namespace.prefix, ROOT_FOLDER / "scripts" / "host-firewall"]
+    subprocess.run([*rules, "install", "--no-endpoint", "--no-timer"], check=True, capture_output=True)
+    try:
+        assert sent(ROOT) == {}
+        assert answers(sandbox.agent, METADATA_V4) == {METADATA_V4: [ANSWER, ANSWER]}
+    finally:
+        subprocess.run([*rules, "remove", "--no-timer"], check=True, capture_output=True)

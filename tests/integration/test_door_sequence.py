@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
@@ -20,6 +21,7 @@ import pytest
 from . import door_program as doors
 from .deadline import allowed, eventually
 from .door_program import METADATA_V4, METADATA_V6, SO_NETNS_COOKIE, Attach, Door
+from .forbid import forbidding
 from .namespaces import Namespace, needs_namespaces
 from .procfs import descriptors, status
 
@@ -41,6 +43,8 @@ V4_RULES = [
 V6_RULES = [V6_DEFAULT[0], "4: from all to fd20:ce::/32 prohibit proto static",
             "5: from all to fd00:ec2::/32 prohibit proto static", V6_DEFAULT[1]]
 LO = ["127.0.0.1/8", "::1/128"]
+SHUT_V4 = ["169.254.0.0/16", "168.63.129.16/32", "100.100.100.200/32", "192.0.0.192/32"]
+SO_BINDTODEVICE, NETLINK_XFRM, PR_SET_SECCOMP = 25, 6, 22
 
 
 def said(namespace: Namespace, *command: str) -> list[str]:
@@ -60,9 +64,16 @@ def addresses(namespace: Namespace) -> list[str]:
     return [line.split()[3] for line in said(namespace, "-oneline", "address", "show", "lo")]
 
 
+def egress(namespace: Namespace) -> list[str]:
+    """The policies of XFRM, two lines of ip(8) each."""
+    lines = said(namespace, "xfrm", "policy")
+    return sorted(f"{what} {how}" for what, how in zip(lines[::2], lines[1::2], strict=True))
+
+
 def is_untouched(namespace: Namespace) -> bool:
     """Whether nothing is left of a door."""
-    return rules(namespace) == (V4_DEFAULT, V6_DEFAULT) and addresses(namespace) == LO
+    return (rules(namespace) == (V4_DEFAULT, V6_DEFAULT) and addresses(namespace) == LO
+            and egress(namespace) == [])
 
 
 @pytest.fixture
@@ -113,6 +124,10 @@ def test_addresses_and_rules_are_those_of_the_page(namespace: Namespace, attach:
         assert addresses(namespace) == [LO[0], f"{METADATA_V4}/32", *sorted([f"{METADATA_V6}/128", LO[1]],
                                                                            reverse=True)]
         assert "scope host" in said(namespace, "address", "show", "to", METADATA_V4)[1]
+        assert egress(namespace) == sorted([
+            *(f"src 0.0.0.0/0 dst {METADATA_V4}/32 proto {each} dport 53 dir out priority 1 ptype main"
+              for each in ("udp", "tcp")),
+            *(f"src 0.0.0.0/0 dst {each} dir out action block priority 2 ptype main" for each in SHUT_V4)])
 
 
 def test_what_the_command_line_shuts_and_opens(namespace: Namespace, attach: Attach) -> None:
@@ -136,6 +151,9 @@ def test_what_the_command_line_shuts_and_opens(namespace: Namespace, attach: Att
             "6: from all to 2001:db8::/32 prohibit proto static",
             V6_DEFAULT[1],
         ])
+        found = "\n".join(egress(namespace))
+        assert found.count(" action block ") == 2 and found.count("dst 203.0.113.7/32 proto ") == 2
+        assert "dst 203.0.113.0/24 dir out action block" in found and "169.254.0.0" not in found
 
 
 def test_the_sockets_listen_on_loopback_alone(namespace: Namespace, attach: Attach) -> None:
@@ -280,6 +298,41 @@ def test_a_copy_of_a_kernel_s_rule_is_not_the_kernel_s(namespace: Namespace, att
     assert addresses(namespace) == LO
 
 
+def test_xfrm_policies_of_others_are_refused_and_nothing_is_left(namespace: Namespace, attach: Attach) -> None:
+    namespace.ip("xfrm policy add dst 169.254.169.254/32 dir out action allow priority 0")
+    before = egress(namespace)
+    code, line = refusal(namespace, attach)
+    assert code == doors.ALIEN and "XFRM" in line
+    assert rules(namespace) == (V4_DEFAULT, V6_DEFAULT) and addresses(namespace) == LO
+    assert egress(namespace) == before
+
+
+def test_a_kernel_without_xfrm_has_the_rules_alone(namespace: Namespace, attach: Attach) -> None:
+    without = forbidding("socket", 2, NETLINK_XFRM, errno.EPROTONOSUPPORT)
+    with Door(namespace, attach.directory, without=without), attach.accept() as contact:
+        contact.hear()
+        assert len(contact.attach()) == 2
+        assert rules(namespace) == (V4_RULES, V6_RULES) and egress(namespace) == []
+
+
+@pytest.mark.parametrize("call, argument, value, code, words", [
+    ("setsockopt", 2, SO_BINDTODEVICE, doors.DEVICE, "does not let the door bind to lo; Linux 5.7"),
+    ("prctl", 0, PR_SET_SECCOMP, doors.CONFINE, "filter of system calls"),
+    ("socket", 2, NETLINK_XFRM, doors.RULE, "XFRM")])
+def test_a_kernel_that_does_not_do_it(namespace: Namespace, attach: Attach, call: str, argument: int, value: int,
+                                      code: int, words: str) -> None:
+    found, line = refusal(namespace, attach, without=forbidding(call, argument, value, errno.EPERM))
+    assert found == code and words in line and "not permitted" in line
+
+
+def test_an_address_that_cannot_be_added(namespace: Namespace, attach: Attach) -> None:
+    """XFRM, which asks for NET_ADMIN first, is not there."""
+    without = forbidding("socket", 2, NETLINK_XFRM, errno.EPROTONOSUPPORT)
+    code, line = refusal(namespace, attach, capabilities=["net_bind_service"], without=without)
+    assert code == doors.ADDRESS and "NET_ADMIN" in line
+    assert is_untouched(namespace)
+
+
 def test_a_port_that_is_taken(namespace: Namespace, attach: Attach) -> None:
     with namespace.entered(), socket.create_server(("127.0.0.1", 80)):
         code, line = refusal(namespace, attach)
@@ -287,12 +340,12 @@ def test_a_port_that_is_taken(namespace: Namespace, attach: Attach) -> None:
 
 
 @pytest.mark.parametrize("kept, code, word", [
-    (["net_bind_service"], doors.ADDRESS, "NET_ADMIN"), (["net_admin"], doors.BIND, "NET_BIND_SERVICE")])
+    (["net_bind_service"], doors.RULE, "NET_ADMIN"), (["net_admin"], doors.BIND, "NET_BIND_SERVICE")])
 def test_a_capability_that_is_missing_is_named(
         namespace: Namespace, attach: Attach, kept: list[str], code: int, word: str) -> None:
     found, line = refusal(namespace, attach, capabilities=kept)
     assert found == code and word in line
-    if code == doors.ADDRESS:
+    if code == doors.RULE:
         assert is_untouched(namespace)
 
 
