@@ -7,6 +7,7 @@
 #include "broker/base/err.h"
 #include "broker/base/log.h"
 #include "broker/broker.h"
+#include "broker/net/bounded_call.h"
 #include "broker/net/loop.h"
 #include "broker/net/offered_socket.h"
 #include "broker/net/seqpacket.h"
@@ -49,7 +50,7 @@ void attach_connection_close(struct attach_connection *connection)
 	forget_stranger(connection);
 	timer_stop(timers_of(attach), &connection->timer);
 	loop_source_free(connection->source);
-	close(connection->fd);
+	bounded_close(connection->fd); /* descriptors may wait in it */
 	free(connection);
 }
 
@@ -154,7 +155,8 @@ static void take(struct attach *attach, int takes_fd)
 	    socket_netns(takes_fd, &connection->netns) ||
 	    !(connection->source = loop_add_io(attach->broker->loop, takes_fd, EPOLLIN,
 					       LOOP_PRIORITY_NORMAL, on_message, connection))) {
-		close(takes_fd);
+		log_warning("attach: a connection is dropped: %s", strerrordesc_np(errno));
+		bounded_close(takes_fd);
 		free(connection);
 		return;
 	}
@@ -194,6 +196,7 @@ static void on_connection(void *ctx, int fd, uint32_t events)
 
 static int start(struct attach *attach, const char *control_path, struct err *err)
 {
+	bounded_call_prepare();
 	if (attach_socket_open(control_path, &attach->socket, err))
 		return -1;
 	const int fd = attach_socket_fd(attach->socket);

@@ -104,10 +104,12 @@ void http_listener_close(struct http_listener *listener)
 	struct http_server *const server = listener->server;
 
 	loop_source_free(listener->source);
-	/* The other holder's copy would keep the queue open: for a broker that comes again it is to. */
-	if (listener->shared && !server->draining)
-		(void)shutdown(listener->fd, SHUT_RDWR);
-	close(listener->fd);
+	if (listener->shared && server->draining)
+		shared_accept_leave(listener->fd);
+	else if (listener->shared)
+		shared_accept_close(listener->fd);
+	else
+		close(listener->fd);
 	timer_stop(loop_timers(server->loop), &listener->pause);
 	list_remove(&listener->link);
 	http_listener_dismiss(listener);

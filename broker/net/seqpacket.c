@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/net/seqpacket.h"
 
+#include "broker/net/bounded_call.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 /* The room for descriptors is exact: CMSG_SPACE() of two leaves none for a third. */
 union control {
@@ -24,7 +25,7 @@ static void take_descriptors(struct seqpacket_message *message, struct msghdr *h
 			if (message->fd_count < SEQPACKET_MAX_DESCRIPTORS)
 				message->fds[message->fd_count++] = fd;
 			else
-				close(fd);
+				bounded_close(fd);
 		}
 	}
 }
@@ -42,9 +43,11 @@ enum seqpacket_result seqpacket_receive(int fd, bool descriptors, struct seqpack
 	ssize_t len;
 
 	message->fd_count = 0;
+	bounded_call_begin(); /* descriptors for which there is no room are closed in it */
 	do
 		len = recvmsg(fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	while (len < 0 && errno == EINTR);
+	bounded_call_end();
 	if (len < 0)
 		return errno == EAGAIN ? SEQPACKET_NOTHING : SEQPACKET_END;
 	message->len = (size_t)len;
@@ -59,7 +62,7 @@ void seqpacket_message_deinit(struct seqpacket_message *message)
 {
 	for (size_t i = 0; i < message->fd_count; i++)
 		if (message->fds[i] >= 0)
-			close(message->fds[i]);
+			bounded_close(message->fds[i]);
 	message->fd_count = 0;
 }
 

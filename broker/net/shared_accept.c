@@ -2,53 +2,46 @@
 #include "broker/net/shared_accept.h"
 
 #include "broker/net/address.h"
+#include "broker/net/bounded_call.h"
 #include "broker/net/offered_socket.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/time.h>
 
 /* RFC 2292; the C library's headers have only the successor, which TCP does not answer. */
 #ifndef IPV6_2292PKTOPTIONS
 #define IPV6_2292PKTOPTIONS 6
 #endif
 
-/* The signal is only to end a system call. */
-static void on_alarm(int signo)
-{
-	(void)signo;
-}
-
 void shared_accept_prepare(int fd)
 {
-	const struct sigaction action = {.sa_handler = on_alarm}; /* no SA_RESTART */
-	sigset_t set;
-
-	(void)sigemptyset(&set);
-	(void)sigaddset(&set, SIGALRM);
-	(void)sigaction(SIGALRM, &action, NULL);
-	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+	bounded_call_prepare();
 	(void)fcntl(fd, F_SETFL, O_NONBLOCK);
-}
-
-/* Again and again: the first may come before the call that it is to end. */
-static void set_alarm(suseconds_t every_us)
-{
-	const struct itimerval timer = {{0, every_us}, {0, every_us}};
-
-	(void)setitimer(ITIMER_REAL, &timer, NULL);
 }
 
 int shared_accept(int fd, struct sockaddr *sa, socklen_t *len)
 {
-	set_alarm((suseconds_t)SHARED_ACCEPT_MS * 1000);
+	/* Inherited, it would have close(2) wait for a client that does not read. */
+	const struct linger none = {0};
+
+	bounded_call_begin();
 	const int accepted = accept4(fd, sa, len, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	const int errnum = errno;
-	set_alarm(0);
-	errno = errnum;
+	bounded_call_end();
+	if (accepted >= 0)
+		(void)setsockopt(accepted, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
 	return accepted;
+}
+
+void shared_accept_close(int fd)
+{
+	/* The other holder's copy would keep the queue open. */
+	(void)shutdown(fd, SHUT_RDWR);
+	bounded_close(fd);
+}
+
+void shared_accept_leave(int fd)
+{
+	bounded_close(fd);
 }
 
 union control {

@@ -13,13 +13,7 @@
 
 struct address;
 
-/* How long shared_accept() can be held up. */
-#define SHARED_ACCEPT_MS 10
-
-/*
- * Once for each such socket, before its first shared_accept(): it is not to block. Takes SIGALRM, which is
- * to be nobody else's.
- */
+/* Once for each such socket, before its first shared_accept(): it is not to block. */
 void shared_accept_prepare(int fd);
 
 /*
@@ -27,6 +21,11 @@ void shared_accept_prepare(int fd);
  * -1 with EAGAIN where nothing waits, and with EINTR where the other holder has made the socket block.
  */
 NODISCARD int shared_accept(int fd, struct sockaddr *sa, socklen_t *len);
+
+/* Nobody is accepted on it any more, by whatever copy of it. */
+void shared_accept_close(int fd);
+/* This process accepts no more; the other holder keeps the queue, for another that will. */
+void shared_accept_leave(int fd);
 
 /*
  * True where an accepted connection was made in the namespace itself: it came over the loopback

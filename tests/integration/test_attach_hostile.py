@@ -5,6 +5,7 @@ whatever a process may do to its own."""
 from __future__ import annotations
 
 import contextlib
+import signal
 import socket
 import struct
 import time
@@ -16,10 +17,10 @@ import pytest
 from . import procfs
 from .broker import Broker
 from .deadline import FACTOR, allowed, eventually
-from .doors import INSIDE, INSIDE6, Inside, Sandbox, attached, flat_descriptors
+from .doors import INSIDE, INSIDE6, Door, Inside, Sandbox, attached, flat_descriptors
 from .http1 import request
 from .namespaces import needs_namespaces
-from .sessions import closed_with
+from .sessions import closed_with, get
 
 pytestmark = needs_namespaces
 
@@ -72,6 +73,92 @@ def test_a_door_that_has_its_socket_block_does_not_stop_the_broker(
             sandbox.client().close()
         lost(offline, lease)
         assert door.hear() == "end"
+
+
+def test_a_door_that_has_its_sockets_linger_does_not_stop_the_broker(
+        offline: Broker, sandbox: Sandbox) -> None:
+    """An accepted socket inherits SO_LINGER, with which close(2) waits for a client that does not read."""
+    with attached(offline, sandbox) as (lease, door):
+        door.sockets[0].setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 3600))
+        with sandbox.entered():
+            deaf = socket.socket(socket.AF_INET)
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        deaf.connect(INSIDE)
+        deaf.sendall(request(host="metadata") * 30)
+        eventually("all are answered",
+                   lambda: get(offline, lease.session).json["counters"]["requests"] == 30)
+        held = len(procfs.descriptors(offline.pid))
+        deaf.shutdown(socket.SHUT_WR)  # the broker closes behind the last answer
+        eventually("it is closed", lambda: len(procfs.descriptors(offline.pid)) < held)
+        for _ in range(20):
+            answers_soon(offline)
+        deaf.close()
+
+
+@contextlib.contextmanager
+def a_deaf_server(place: Sandbox) -> Iterator[socket.socket]:
+    """It takes connections, and next to nothing of what is sent there."""
+    with place.listener(("127.0.0.1", 0), device=None) as made:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        made.setblocking(True)
+        yield made
+        made.setblocking(False)
+        with contextlib.suppress(OSError):
+            made.accept()[0].close()
+
+
+def make_linger(sock: socket.socket, deaf: socket.socket) -> None:
+    """Connect it, and leave so much unsent that whoever closes it last has an hour to wait."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 3600))
+    sock.setblocking(True)
+    with contextlib.suppress(OSError):
+        sock.connect(deaf.getsockname())
+        sock.setblocking(False)
+        while True:
+            sock.send(b"x" * 65536)
+
+
+@contextlib.contextmanager
+def stopped(broker: Broker) -> Iterator[None]:
+    """It does not see what happens meanwhile."""
+    broker.signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        broker.signal(signal.SIGCONT)
+
+
+def test_a_door_that_leaves_a_lingering_connection_does_not_stop_the_broker(
+        offline: Broker, sandbox: Sandbox) -> None:
+    """The last copy of its socket is the broker's, and what is closed with it has become a connection."""
+    with a_deaf_server(sandbox) as deaf, attached(offline, sandbox) as (lease, door):
+        with stopped(offline):
+            door.sockets[0].shutdown(socket.SHUT_RDWR)
+            make_linger(door.sockets[0], deaf)
+            door.close()
+        answers_soon(offline)
+        assert lease.is_over()
+
+
+@pytest.mark.parametrize("how", ["by a stranger", "as an offer", "as one too many", "behind an offer"])
+def test_a_lingering_connection_that_is_sent_does_not_stop_the_broker(
+        offline: Broker, sandbox: Sandbox, how: str) -> None:
+    with a_deaf_server(sandbox) as deaf, Inside(offline) as lease, Door(lease.door["dir"], sandbox) as door:
+        with sandbox.entered():
+            sent = [socket.socket(socket.AF_INET) for _ in range(5 if how == "as one too many" else 1)]
+        for each in sent:
+            make_linger(each, deaf)
+        if how != "by a stranger":
+            door.is_let_in(lease.door["ticket"])
+        with stopped(offline):
+            if how == "behind an offer":
+                door.say("D")
+            door.say("D", sent)
+            for each in sent:
+                each.close()  # not the last copy: that one is on its way
+        answers_soon(offline)
+        assert door.hear() == "" or how != "by a stranger"
+        answers_soon(offline)
 
 
 def test_a_door_that_takes_connections_away_harms_its_own_sandbox_only(
