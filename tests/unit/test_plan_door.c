@@ -26,10 +26,6 @@
 #define SESSION_ID "0123456789abcdef"
 #define ADDRESS "169.254.169.254"
 #define DIRECTORY "/run/postern-runs/00112233aabbccdd"
-#define DOOR_CIDFILE "--cidfile=" DIRECTORY "/door-cid"
-#define DOOR_TICKET "--mount=type=bind,src=" DIRECTORY "/door,dst=/door,readonly"
-#define SESSION_LABEL "--label=postern.session=" SESSION_ID
-#define NETWORK_OF_DOOR "--network=container:" ID
 #define ID "4f0c4f0c4f0c4f0c4f0c4f0c4f0c4f0c4f0c4f0c4f0c4f0c4f0c4f0c4f0c4f0c"
 
 struct run {
@@ -144,11 +140,11 @@ static void the_door_has_what_it_needs_to_open_and_no_more(void **state)
 	static const char *const flags[] = {
 		"--name=postern-me-00112233aabbccdd-door",
 		"--label=postern.owner=me",
-		SESSION_LABEL,
+		"--label=postern.session=0123456789abcdef",
 		"--label=postern.launcher-pid=42",
 		"--label=postern.launcher-start=4711",
 		"--label=postern.role=door",
-		DOOR_CIDFILE,
+		"--cidfile=/run/postern-runs/00112233aabbccdd/door-cid",
 		"--cap-drop=ALL",
 		"--cap-add=NET_ADMIN",
 		"--cap-add=NET_BIND_SERVICE",
@@ -167,7 +163,7 @@ static void the_door_has_what_it_needs_to_open_and_no_more(void **state)
 		"--platform=linux/amd64",
 		"--mount=type=bind,src=/usr/libexec/postern/postern-door,dst=/postern-door,readonly",
 		"--mount=type=bind,src=/srv/elsewhere/attach,dst=/attach,readonly",
-		DOOR_TICKET,
+		"--mount=type=bind,src=/run/postern-runs/00112233aabbccdd/door,dst=/door,readonly",
 		NULL,
 	};
 	AUTO_RUN struct run run;
@@ -196,12 +192,8 @@ static void the_sandbox_joins_the_door_by_its_full_id(void **state)
 	/* Engines refuse these beside another container's network, or ignore them in silence. */
 	static const char *const of_networks[] = {"--add-host", "--hostname", "--sysctl",
 						  "--cap-add",	"--dns",      "--network=none"};
-	static const char *const kept[] = {NETWORK_OF_DOOR,
-					   "--cap-drop=ALL",
-					   "--security-opt=no-new-privileges",
-					   "--memory=1g",
-					   "--user=1234:1235",
-					   NULL};
+	static const char *const kept[] = {"--cap-drop=ALL", "--security-opt=no-new-privileges",
+					   "--memory=1g", "--user=1234:1235", NULL};
 	static const char *const start[] = {"/usr/bin/docker", "start", "--attach", "--interactive",
 					    "postern-me-00112233aabbccdd"};
 	AUTO_RUN struct run run;
@@ -214,6 +206,7 @@ static void the_sandbox_joins_the_door_by_its_full_id(void **state)
 	assert_true(strv_contains(&plan->argv, "--network=container:DOOR"));
 	bind(&run);
 	assert_string_equal(plan->argv.items[1], "create");
+	assert_true(strv_contains(&plan->argv, "--network=container:" ID));
 	has_all(&plan->argv, kept);
 	for (size_t i = 0; i < ARRAY_LEN(of_networks); i++)
 		assert_false(has_prefix(&plan->argv, of_networks[i]));
