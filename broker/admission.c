@@ -43,6 +43,8 @@ enum admission_verdict admission_judge(const struct admission *admission,
 				       const struct peers_config *peers, struct bridges *bridges,
 				       const struct address *peer)
 {
+	if (admission->inside)
+		return ADMISSION_YES;
 	if (admission->count)
 		return is_pinned(admission, peer) ? ADMISSION_YES : ADMISSION_NO;
 	if (!is_of_networks(admission, peers, bridges, peer))

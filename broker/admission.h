@@ -31,6 +31,7 @@ enum admission_verdict {
 struct admission {
 	enum pin pin;
 	bool loopback; /* the endpoint listens there */
+	bool inside;   /* in a sandbox's own namespace: who is not of it does not get this far */
 	struct address addresses[ADMISSION_MAX_ADDRESSES];
 	size_t count; /* > 0: pinned */
 };

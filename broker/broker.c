@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/broker.h"
 
+#include "broker/attach.h"
 #include "broker/audit.h"
 #include "broker/base/alloc.h"
 #include "broker/base/clock.h"
@@ -74,32 +75,6 @@ struct counters *broker_counters(struct broker *broker, const char *profile)
 	return &named->counters;
 }
 
-/* A wildcard address, on either side, is everywhere. */
-static bool answers_at(const struct endpoint *endpoint, const struct address *address)
-{
-	const struct address *const own = endpoint_address(endpoint);
-
-	return address_port(own) == address_port(address) &&
-	       (address_is_wildcard(own) || address_is_wildcard(address) ||
-		address_same_ip(own, address));
-}
-
-static bool is_own_address(const void *ctx, const struct address *address)
-{
-	const struct broker *const broker = ctx;
-
-	for (size_t i = 0; i < broker->service.endpoint_count; i++)
-		if (answers_at(broker->service.endpoints[i], address))
-			return true;
-	/* None yet while the broker starts. */
-	if (!broker->sessions)
-		return false;
-	list_for_each(link, sessions_list(broker->sessions))
-		if (answers_at(CONTAINER_OF(link, struct session, link)->endpoint, address))
-			return true;
-	return false;
-}
-
 int broker_open_credential(const struct broker *broker, const struct config *config,
 			   struct credential **out, struct err *err)
 {
@@ -122,7 +97,7 @@ int broker_open_credential(const struct broker *broker, const struct config *con
 		.oauth2_endpoint = config->endpoints.oauth2,
 		.sts_endpoint = config->endpoints.sts,
 		.iamcredentials_endpoint = config->endpoints.iamcredentials,
-		.is_ours = is_own_address,
+		.is_ours = broker_is_own_address,
 		.is_ours_ctx = broker,
 		.client = broker->client,
 		.loop = broker->loop,
@@ -273,7 +248,10 @@ static int start_control(struct broker *broker, const struct config *config, str
 	};
 	if (control_socket_open(&options, &broker->socket, err))
 		return -1;
-	return control_open(broker, control_socket_take_fd(broker->socket), &broker->control, err);
+	if (control_open(broker, control_socket_take_fd(broker->socket), &broker->control, err))
+		return -1;
+	broker->attach = attach_open(broker, control_socket_path(broker->socket));
+	return 0;
 }
 
 static int start_signals(struct broker *broker, struct err *err)
@@ -320,29 +298,6 @@ static void audit_start(const struct broker *broker)
 			 "");
 }
 
-static void warn_of_addresses(const struct broker *broker)
-{
-	const struct service *const service = &broker->service;
-	char text[ADDRESS_TEXT_SIZE];
-
-	for (size_t i = 0; i < service->endpoint_count; i++) {
-		const struct profile_config *const settings =
-			endpoint_profile(service->endpoints[i])->settings;
-		const struct address *const address = endpoint_address(service->endpoints[i]);
-		if (address_is_loopback(address)) {
-			if (settings->allow_peers.automatic)
-				log_warning("profile %s: its endpoint is on loopback, which serves "
-					    "every local user",
-					    settings->name);
-		} else if (!address_is_wildcard(address) &&
-			   !bridges_own(broker->bridges, address)) {
-			log_warning("profile %s: this host has no address %s yet; its endpoint "
-				    "serves once it has",
-				    settings->name, address_format_ip(address, text));
-		}
-	}
-}
-
 /* One line on standard output: whoever started us waits for it. */
 static void say_ready(const struct broker *broker)
 {
@@ -381,7 +336,7 @@ int broker_start(struct broker *broker, const struct options *options, struct co
 	    start_control(broker, config, err))
 		goto failed;
 	broker_watch_source(broker);
-	warn_of_addresses(broker);
+	broker_warn_of_addresses(broker);
 	audit_start(broker);
 	process_close_on_exec();
 	memory_release();
@@ -440,6 +395,7 @@ static void on_signal(void *ctx, int signo)
 	loop_notify("STOPPING=1");
 	broker->draining = true;
 	broker->servers_draining = 2;
+	attach_drain(broker->attach);
 	http_server_drain(broker->web, on_web_drained, broker);
 	http_server_drain(broker->ctl, on_drained, broker);
 }
@@ -474,6 +430,7 @@ void broker_stop(struct broker *broker)
 		return;
 	control_close(broker->control);
 	sessions_free(broker->sessions);
+	attach_close(broker->attach);
 	service_drop(&broker->service, &nothing);
 	if (broker->draining)
 		(void)audit_write(broker->audit, audit_event(broker->audit, "broker.stop"));

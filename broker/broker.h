@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct attach;
 struct audit;
 struct bridges;
 struct config;
@@ -74,6 +75,7 @@ struct broker {
 	struct http_server *ctl;
 	struct control_socket *socket;
 	struct control *control;
+	struct attach *attach;
 	struct bridges *bridges;
 	struct audit *audit;
 	struct credential *credential;
@@ -109,6 +111,12 @@ NODISCARD int broker_reload(struct broker *broker, struct err *err);
 
 /* The counters of that name, made where there are none. Borrowed. */
 struct counters *broker_counters(struct broker *broker, const char *profile);
+
+/* broker_addresses.c */
+/* True where an endpoint of ours answers there; `broker` is a struct broker. */
+bool broker_is_own_address(const void *broker, const struct address *address);
+/* Says what is odd about where the standing endpoints listen. */
+void broker_warn_of_addresses(const struct broker *broker);
 
 /* Frees the credentials of before that no call holds; no mint may be under way. */
 void broker_free_retired(struct broker *broker);

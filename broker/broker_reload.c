@@ -4,6 +4,7 @@
  */
 #include "broker/broker.h"
 
+#include "broker/attach.h"
 #include "broker/audit.h"
 #include "broker/base/clock.h"
 #include "broker/base/err.h"
@@ -59,6 +60,7 @@ static void swap_audit(struct broker *broker, struct audit *takes_next)
 	audit_free(broker->audit);
 	broker->audit = takes_next;
 	minter_set_audit(broker->minter, takes_next);
+	attach_set_audit(broker->attach, takes_next);
 	for (size_t i = 0; i < broker->service.endpoint_count; i++)
 		endpoint_set_audit(broker->service.endpoints[i], takes_next);
 }

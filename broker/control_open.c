@@ -4,7 +4,9 @@
  */
 #include "broker/control_sessions.h"
 
+#include "broker/attach.h"
 #include "broker/base/alloc.h"
+#include "broker/base/buf.h"
 #include "broker/base/err.h"
 #include "broker/broker.h"
 #include "broker/control_answer.h"
@@ -17,6 +19,9 @@
 #include "broker/token_cache.h"
 
 #include <stdio.h>
+
+/* A session, with its texts at their longest. */
+#define MAX_LINE_BYTES ((size_t)32 << 10)
 
 /* A POST whose preflight is under way. */
 struct opening {
@@ -51,12 +56,49 @@ static void on_lease_gone(void *ctx)
 	free(lease);
 }
 
-/* The session has ended otherwise: its stream says so by its end. */
-static void on_leased_session_ended(void *ctx, struct session *session)
+static int add_to_line(const char *bytes, size_t len, void *line)
 {
-	struct lease *const lease = ctx;
+	return buf_append(line, bytes, len);
+}
 
-	(void)session;
+/* One that may hold a ticket. */
+static void write_line(const struct lease *lease, json_t *takes_json)
+{
+	json_auto_t *json = takes_json;
+	AUTO_BUF struct buf line;
+
+	buf_init_sensitive(&line, MAX_LINE_BYTES);
+	if (json_dump_callback(json, add_to_line, &line, JSON_COMPACT))
+		abort();
+	buf_add(&line, "\n");
+	http_stream_write(lease->stream, line.data);
+}
+
+static void on_attached(void *holder)
+{
+	write_line(holder, json_pack("{s:s}", "event", "attached"));
+}
+
+/* Who waits for a door is told why there will be none. */
+static void say_not_attached(const struct lease *lease, const struct session_refusal *why)
+{
+	if (why)
+		write_line(lease, control_error_json(why->code, why->message));
+	else
+		write_line(lease,
+			   control_error_json(lease->broker->draining ? "shutting_down" :
+									"conflict",
+					      "the session ended before its door was there"));
+}
+
+/* The session has ended otherwise: its stream says so by its end. */
+static void on_leased_session_ended(void *holder, struct session *session,
+				    const struct session_refusal *why)
+{
+	struct lease *const lease = holder;
+
+	if (session->attachment && !attachment_is_up(session->attachment))
+		say_not_attached(lease, why);
 	http_stream_end(lease->stream);
 	free(lease);
 }
@@ -65,19 +107,19 @@ static void answer_with_lease(const struct broker *broker, struct http_request *
 			      struct session *session)
 {
 	struct lease *const lease = xcalloc(1, sizeof(*lease));
-	json_auto_t *json = session_json(session);
-	AUTO_FREE char *text = json_dumps(json, JSON_COMPACT);
+	json_t *const json = session_json(session);
 
-	if (!text)
+	if (session->attachment &&
+	    json_object_set_new(json, "door", attachment_json(session->attachment)))
 		abort();
-	AUTO_FREE char *line = xasprintf("%s\n", text);
 	lease->broker = broker;
 	lease->session = session;
 	session->ended = on_leased_session_ended;
-	session->ended_ctx = lease;
+	session->attached = on_attached;
+	session->holder = lease;
 	lease->stream = http_request_respond_stream(request, 201, "application/x-ndjson",
 						    on_lease_gone, lease);
-	http_stream_write(lease->stream, line);
+	write_line(lease, json);
 }
 
 static void open_session(struct broker *broker, struct http_request *request,

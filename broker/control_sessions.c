@@ -76,6 +76,11 @@ static void pin(const struct broker *broker, struct http_request *request, struc
 {
 	const struct admission *const admission = endpoint_admission(session->endpoint);
 
+	if (session->attachment) {
+		control_refuse(broker, request, "bad_request",
+			       "a session inside its sandbox has no peer to pin");
+		return;
+	}
 	if (!may_all_be_pinned(broker, session, wish)) {
 		control_refuse(broker, request, "bad_request",
 			       "peer: an address is the host's own, or not one host's");

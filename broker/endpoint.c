@@ -8,35 +8,76 @@
 #include "broker/net/http_server.h"
 #include "broker/profile.h"
 
+static int add_listener(struct endpoint *endpoint, const struct endpoint_socket *takes_socket,
+			struct err *err)
+{
+	struct http_listener **const listener = &endpoint->listeners[endpoint->listener_count];
+
+	if (http_listener_new(endpoint->context.server, takes_socket->fd, &takes_socket->address,
+			      endpoint->profile->settings->endpoint_connections, listener, err))
+		return -1;
+	http_listener_set_handler(*listener, &endpoint_handler, endpoint);
+	endpoint->listener_count++;
+	return 0;
+}
+
+static void close_listeners(struct endpoint *endpoint)
+{
+	while (endpoint->listener_count)
+		http_listener_close(endpoint->listeners[--endpoint->listener_count]);
+}
+
 int endpoint_open(const struct endpoint_context *context, struct profile *profile,
 		  const struct endpoint_options *options, int takes_fd, struct endpoint **out,
 		  struct err *err)
 {
 	const struct profile_config *const limits = profile->settings;
-	struct http_listener *listener;
-
-	if (http_listener_new(context->server, takes_fd, &options->address,
-			      limits->endpoint_connections, &listener, err))
-		return -1;
+	const struct endpoint_socket socket = {takes_fd, options->address};
 	struct endpoint *const endpoint = xcalloc(1, sizeof(*endpoint));
+
 	endpoint->context = *context;
 	endpoint->profile = profile_ref(profile);
 	endpoint->tokens = options->tokens ? token_entry_ref(options->tokens) : NULL;
 	endpoint->session = options->session ? xstrdup(options->session) : NULL;
 	endpoint->label = options->label ? xstrdup(options->label) : NULL;
-	endpoint->listener = listener;
 	endpoint->address = options->address;
 	endpoint->admission.pin = options->pin;
+	endpoint->admission.inside = options->inside;
+	endpoint->lost = options->lost;
+	endpoint->lost_ctx = options->lost_ctx;
 	endpoint->admission.loopback = address_is_loopback(&options->address);
 	rate_init(&endpoint->rate, limits->endpoint_rate, clock_boot_ms(context->timers->clock));
 	list_init(&endpoint->unpinned);
 	list_init(&endpoint->queue);
 	list_init(&endpoint->pending);
-	const struct refusal_source source = {profile->settings->name, options->session,
-					      options->label};
+	const struct refusal_source source = {
+		.profile = profile->settings->name,
+		.session = options->session,
+		.label = options->label,
+	};
 	endpoint->refusals = refusal_log_new(context->timers, context->audit, &source);
-	http_listener_set_handler(listener, &endpoint_handler, endpoint);
+	if (takes_fd >= 0 && add_listener(endpoint, &socket, err)) {
+		endpoint_close(endpoint, NULL);
+		return -1;
+	}
 	*out = endpoint;
+	return 0;
+}
+
+int endpoint_attach(struct endpoint *endpoint, const struct endpoint_socket *takes_sockets,
+		    size_t count, struct err *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!add_listener(endpoint, &takes_sockets[i], err))
+			continue;
+		for (i++; i < count; i++)
+			close(takes_sockets[i].fd);
+		close_listeners(endpoint);
+		return -1;
+	}
+	for (size_t i = 0; i < count; i++)
+		http_listener_share(endpoint->listeners[i],
+				    count > 1 ? endpoint->listeners[1 - i] : NULL);
 	return 0;
 }
 
@@ -44,7 +85,7 @@ void endpoint_close(struct endpoint *endpoint, struct endpoint_counts *last)
 {
 	if (!endpoint)
 		return;
-	http_listener_close(endpoint->listener);
+	close_listeners(endpoint);
 	if (last)
 		*last = endpoint->counts;
 	timer_stop(endpoint->context.timers, &endpoint->queue_timer);
@@ -66,7 +107,9 @@ void endpoint_set_profile(struct endpoint *endpoint, struct profile *profile)
 	profile_ref(profile);
 	profile_unref(endpoint->profile);
 	endpoint->profile = profile;
-	http_listener_set_max_connections(endpoint->listener, limits->endpoint_connections);
+	for (size_t i = 0; i < endpoint->listener_count; i++)
+		http_listener_set_max_connections(endpoint->listeners[i],
+						  limits->endpoint_connections);
 	if (endpoint->rate.per_second != limits->endpoint_rate)
 		rate_init(&endpoint->rate, limits->endpoint_rate,
 			  clock_boot_ms(endpoint->context.timers->clock));

@@ -10,6 +10,7 @@
 #include "broker/net/address.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct audit;
@@ -31,9 +32,17 @@ struct endpoint_context {
 
 /* What one endpoint is for. */
 struct endpoint_options {
-	struct address address; /* that its socket is bound to */
-	const char *session;	/* its id; NULL: a standing endpoint */
-	const char *label;	/* the session's; NULL: none */
+	struct address address; /* that its socket is bound to, or, inside, its first */
+	/*
+	 * Inside a sandbox: its sockets come by endpoint_attach(), are shared with who opened them, and serve
+	 * their own network namespace only. `lost` is called when one listens no more; the endpoint is to
+	 * be closed then.
+	 */
+	bool inside;
+	void (*lost)(void *ctx);
+	void *lost_ctx;
+	const char *session; /* its id; NULL: a standing endpoint */
+	const char *label;   /* the session's; NULL: none */
 	enum pin pin;
 	struct token_entry *tokens; /* NULL: those that the profile shares */
 };
@@ -44,10 +53,22 @@ struct endpoint_counts {
 	uint64_t refused;
 };
 
-/* Serves a listening socket, which it takes. Profile and tokens are referenced, the strings copied. */
+/* A listening socket, and what it is bound to. */
+struct endpoint_socket {
+	int fd;
+	struct address address;
+};
+
+#define ENDPOINT_MAX_SOCKETS 2
+
+/* Serves a listening socket, which it takes; -1 for one inside. Profile and tokens are referenced, the strings copied. */
 NODISCARD int endpoint_open(const struct endpoint_context *context, struct profile *profile,
 			    const struct endpoint_options *options, int takes_fd,
 			    struct endpoint **out, struct err *err);
+/* Serves the sockets of one inside from now on, once. Takes them, also on failure. */
+NODISCARD int endpoint_attach(struct endpoint *endpoint,
+			      const struct endpoint_socket *takes_sockets, size_t count,
+			      struct err *err);
 /* Answers what waits, and closes; `last`, unless NULL, gets the counts. A NULL endpoint is fine. */
 void endpoint_close(struct endpoint *endpoint, struct endpoint_counts *last);
 

@@ -23,7 +23,10 @@ struct endpoint {
 	struct token_entry *tokens; /* NULL: the profile's */
 	char *session;
 	char *label;
-	struct http_listener *listener;
+	struct http_listener *listeners[ENDPOINT_MAX_SOCKETS];
+	size_t listener_count;
+	void (*lost)(void *ctx);
+	void *lost_ctx;
 	struct address address;
 	struct admission admission;
 	struct rate rate;

@@ -290,10 +290,18 @@ static void on_limit(void *ctx, enum http_limit limit, const struct address *pee
 	static const struct refusal refusals[] = {
 		[HTTP_LIMIT_CONNECTIONS] = {"connections", "none", 503, NULL},
 		[HTTP_LIMIT_SLOW] = {"slow", "none", 408, NULL},
+		[HTTP_LIMIT_FOREIGN] = {"foreign", "none", 0, NULL},
 	};
 	struct endpoint *const endpoint = ctx;
 
 	trail_refusal(endpoint, endpoint->profile, &refusals[limit], peer);
+}
+
+static void on_lost(void *ctx)
+{
+	const struct endpoint *const endpoint = ctx;
+
+	endpoint->lost(endpoint->lost_ctx);
 }
 
 const struct http_handler endpoint_handler = {
@@ -301,4 +309,5 @@ const struct http_handler endpoint_handler = {
 	.gone = on_gone,
 	.closing = on_closing,
 	.limit = on_limit,
+	.lost = on_lost,
 };

@@ -14,8 +14,8 @@
 
 /* Listeners, the control socket, libraries, and a working share of connections. */
 #define OWN_DESCRIPTORS 256
-/* Its listening socket and its lease. */
-#define SESSION_DESCRIPTORS 2
+/* Its listening sockets, its lease, and where it is inside a sandbox, its door. */
+#define SESSION_DESCRIPTORS 4
 
 void process_harden(void)
 {

@@ -29,6 +29,7 @@ struct refusal_log {
 	struct timer_queue *timers;
 	struct timer timer;
 	struct audit *audit;
+	const char *event;
 	char *profile;
 	char *session;
 	char *label;
@@ -42,7 +43,8 @@ struct refusal_log *refusal_log_new(struct timer_queue *timers, struct audit *au
 
 	log->timers = timers;
 	log->audit = audit;
-	log->profile = xstrdup(source->profile);
+	log->event = source->event ? source->event : "request.refuse";
+	log->profile = source->profile ? xstrdup(source->profile) : NULL;
 	log->session = source->session ? xstrdup(source->session) : NULL;
 	log->label = source->label ? xstrdup(source->label) : NULL;
 	return log;
@@ -55,7 +57,7 @@ void refusal_log_set_audit(struct refusal_log *log, struct audit *audit)
 
 static void write_line(struct refusal_log *log, struct pair *pair)
 {
-	json_t *const event = audit_event(log->audit, "request.refuse");
+	json_t *const event = audit_event(log->audit, log->event);
 
 	audit_add(event, "session", log->session);
 	audit_add(event, "profile", log->profile);

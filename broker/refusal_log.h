@@ -13,7 +13,8 @@ struct timer_queue;
 
 /* Whose refusals they are. */
 struct refusal_source {
-	const char *profile;
+	const char *event;   /* of the audit trail; NULL: request.refuse */
+	const char *profile; /* NULL: of no profile */
 	const char *session; /* NULL: a standing endpoint */
 	const char *label;   /* NULL: none */
 };

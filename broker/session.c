@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/session.h"
 
+#include "broker/attach.h"
 #include "broker/audit.h"
 #include "broker/base/alloc.h"
 #include "broker/base/clock.h"
@@ -14,6 +15,7 @@
 #include "broker/net/listen.h"
 #include "broker/net/loop.h"
 #include "broker/profile.h"
+#include "broker/recipe/recipe.h"
 #include "broker/session_ports.h"
 #include "broker/token_cache.h"
 
@@ -85,6 +87,11 @@ struct session *sessions_find(struct sessions *sessions, const char *id)
 			return session;
 	}
 	return NULL;
+}
+
+const char *attach_way_name(enum attach_way attach)
+{
+	return attach == ATTACH_INSIDE ? "inside" : "gateway";
 }
 
 PRINTF_LIKE(3, 4)
@@ -202,11 +209,19 @@ static void audit_open_session(const struct session *session, const struct sessi
 	audit_add(event, "label", session->label);
 	audit_add_int(event, "uid", wish->uid);
 	audit_add_int(event, "pid", wish->pid);
-	audit_add(event, "attach", "gateway");
+	audit_add(event, "attach", attach_way_name(wish->attach));
 	audit_add(event, "listen", address_format(endpoint_address(session->endpoint), text));
-	audit_add(event, "pin", pin_name(wish->pin));
+	audit_add(event, "pin", pin_name(endpoint_admission(session->endpoint)->pin));
 	audit_add_int(event, "ttl_s", (session->expires_wall_ms - session->created_wall_ms) / 1000);
 	(void)audit_write(audit, event);
+}
+
+static void on_lost(void *ctx)
+{
+	static const struct session_refusal why =
+		{"conflict", "the door does not leave its listening socket alone"};
+
+	session_fail(ctx, "door_fault", &why);
 }
 
 static void on_expiry(struct timer *timer)
@@ -227,6 +242,42 @@ static int check_peers(const struct sessions *sessions, const struct session_wis
 				"peer %s is no address of a sandbox: it is the host's own, or "
 				"not one host's",
 				address_format_ip(&wish->peers[i], text));
+	return 0;
+}
+
+/* A listening socket at the chosen address. */
+static int choose_gateway(struct sessions *sessions, const struct session_wish *wish,
+			  struct address *out, int *fd, struct session_refusal *refusal)
+{
+	struct err err = {0};
+
+	if (choose_address(sessions, wish, out, refusal) ||
+	    check_peers(sessions, wish, out, refusal))
+		return -1;
+	if (listen_somewhere(sessions, out, fd, &err))
+		return refuse(refusal, err.code == ERR_BUSY ? "conflict" : "bad_request", "%s",
+			      err.text);
+	return 0;
+}
+
+/* Nothing listens yet: where its door is to, for IPv4. */
+static int choose_inside(const struct sessions *sessions, const struct session_wish *wish,
+			 struct address *out, struct session_refusal *refusal)
+{
+	const struct profile *const profile = broker_profile(sessions->broker, wish->profile);
+	const struct attach *const attach = sessions->broker->attach;
+	const char *const *const inside = profile->backend->inside;
+
+	if (attach_fault(attach))
+		return refuse(refusal, "bad_request",
+			      "attach \"inside\" is not to be had: %s; or attach by \"gateway\"",
+			      attach_fault(attach));
+	if (!inside || address_parse(out, inside[0]))
+		return refuse(refusal, "bad_request",
+			      "backend %s has no place inside a sandbox; attach by \"gateway\"",
+			      profile->backend->name);
+	if (wish->door_secret && attach_knows(attach, wish->door_secret))
+		return refuse(refusal, "conflict", "another session has this door");
 	return 0;
 }
 
@@ -256,12 +307,9 @@ int session_open(struct sessions *sessions, const struct session_wish *wish, str
 	struct err err = {0};
 	int fd = -1;
 
-	if (choose_address(sessions, wish, &address, refusal) ||
-	    check_peers(sessions, wish, &address, refusal))
+	if (wish->attach == ATTACH_INSIDE ? choose_inside(sessions, wish, &address, refusal) :
+					    choose_gateway(sessions, wish, &address, &fd, refusal))
 		return -1;
-	if (listen_somewhere(sessions, &address, &fd, &err))
-		return refuse(refusal, err.code == ERR_BUSY ? "conflict" : "bad_request", "%s",
-			      err.text);
 	struct session *const session = xcalloc(1, sizeof(*session));
 	struct profile *profile;
 	session->sessions = sessions;
@@ -275,7 +323,10 @@ int session_open(struct sessions *sessions, const struct session_wish *wish, str
 		.address = address,
 		.session = session->id,
 		.label = session->label,
-		.pin = wish->pin,
+		.inside = wish->attach == ATTACH_INSIDE,
+		.lost = on_lost,
+		.lost_ctx = session,
+		.pin = wish->attach == ATTACH_INSIDE ? PIN_NONE : wish->pin,
 		.tokens = session->tokens,
 	};
 	if (endpoint_open(&context, profile, &options, fd, &session->endpoint, &err)) {
@@ -288,6 +339,9 @@ int session_open(struct sessions *sessions, const struct session_wish *wish, str
 	session->profile = profile_ref(profile);
 	if (wish->peer_count)
 		endpoint_pin(session->endpoint, wish->peers, wish->peer_count);
+	if (wish->attach == ATTACH_INSIDE)
+		session->attachment =
+			attachment_new(sessions->broker->attach, session, wish->door_secret);
 	set_times(session, wish);
 	list_append(&sessions->all, &session->link);
 	sessions->count++;
@@ -298,12 +352,17 @@ int session_open(struct sessions *sessions, const struct session_wish *wish, str
 
 void session_end(struct session *session, const char *reason)
 {
+	session_fail(session, reason, NULL);
+}
+
+void session_fail(struct session *session, const char *reason, const struct session_refusal *why)
+{
 	struct sessions *const sessions = session->sessions;
 	struct broker *const broker = sessions->broker;
 	struct endpoint_counts counts;
 
 	if (session->ended)
-		session->ended(session->ended_ctx, session);
+		session->ended(session->holder, session, why);
 	timer_stop(loop_timers(broker->loop), &session->expiry);
 	list_remove(&session->link);
 	sessions->count--;
@@ -314,6 +373,7 @@ void session_end(struct session *session, const char *reason)
 	audit_add(event, "reason", reason);
 	session_ports_give(&sessions->ports, address_port(endpoint_address(session->endpoint)));
 	endpoint_close(session->endpoint, &counts);
+	attachment_free(session->attachment);
 	audit_add_int(event, "requests", (int64_t)counts.requests);
 	audit_add_int(event, "tokens", (int64_t)counts.tokens);
 	audit_add_int(event, "refused", (int64_t)counts.refused);
@@ -344,9 +404,22 @@ void session_endpoint(const struct session *session, char text[static SESSION_EN
 	const struct address *const address = endpoint_address(session->endpoint);
 	char ip[ADDRESS_TEXT_SIZE];
 
-	if (address_is_loopback(address))
+	if (session->attachment)
+		session_host(session, text);
+	else if (address_is_loopback(address))
 		(void)snprintf(text, SESSION_ENDPOINT_SIZE, "%s", address_format(address, ip));
 	else
 		(void)snprintf(text, SESSION_ENDPOINT_SIZE, "%s:%u",
 			       session->profile->settings->advertise_host, address_port(address));
+}
+
+void session_host(const struct session *session, char text[static SESSION_ENDPOINT_SIZE])
+{
+	const struct address *const address = endpoint_address(session->endpoint);
+	char ip[ADDRESS_TEXT_SIZE];
+
+	(void)snprintf(text, SESSION_ENDPOINT_SIZE, "%s",
+		       session->attachment || address_is_loopback(address) ?
+			       address_format_ip(address, ip) :
+			       session->profile->settings->advertise_host);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/session_wish.h"
 
+#include "broker/attach_message.h"
 #include "broker/base/alloc.h"
 #include "broker/base/json.h"
 #include "broker/base/log.h"
 #include "broker/base/random.h"
+#include "broker/base/secret.h"
 #include "broker/endpoint.h"
 #include "broker/google/rfc3339.h"
 #include "broker/profile.h"
@@ -68,8 +70,28 @@ static int read_label(const struct reading *reading, const json_t *value)
 
 static int read_attach(const struct reading *reading, const json_t *value)
 {
-	(void)reading;
-	return json_is_string(value) && !strcmp(json_string_value(value), "gateway") ? 0 : -1;
+	const char *const text = json_string_value(value);
+
+	for (enum attach_way way = ATTACH_GATEWAY; text && way <= ATTACH_INSIDE; way++)
+		if (!strcmp(text, attach_way_name(way))) {
+			reading->wish->attach = way;
+			return 0;
+		}
+	return -1;
+}
+
+static int read_door(const struct reading *reading, const json_t *value)
+{
+	const char *const secret = json_get_string(value, "secret");
+
+	if (json_is_null(value))
+		return 0;
+	if (!secret || json_object_size(value) != 1 ||
+	    json_string_length(json_object_get(value, "secret")) != ATTACH_KEY_LEN ||
+	    strspn(secret, "0123456789abcdef") != ATTACH_KEY_LEN)
+		return -1;
+	reading->wish->door_secret = secret_new(secret, ATTACH_KEY_LEN);
+	return 0;
 }
 
 static int read_listen(const struct reading *reading, const json_t *value)
@@ -154,7 +176,8 @@ static const struct wish_key post_keys[] = {
 	{"profile", read_profile, "must be the name of a profile"},
 	{"ttl_s", read_ttl, "must be a number of seconds from 1"},
 	{"label", read_label, "must be at most 128 printable ASCII characters"},
-	{"attach", read_attach, "must be \"gateway\""},
+	{"attach", read_attach, "must be \"gateway\" or \"inside\""},
+	{"door", read_door, "must be {\"secret\":…} with the 32 hex digits of before"},
 	{"listen", read_listen, "must be an IP address, with or without a port"},
 	{"pin", read_pin, "must be \"launcher\" or \"first\""},
 	{"peer", read_peers, "must be a list of 1 to 8 IP addresses"},
@@ -199,6 +222,25 @@ static json_t *read_body(const char *body, size_t len, struct session_refusal *r
 	return object;
 }
 
+/* What goes together. */
+static int check_attach(const struct session_wish *wish, const json_t *body,
+			struct session_refusal *refusal)
+{
+	static const char *const gateway_keys[] = {"listen", "pin", "peer"};
+
+	if (wish->attach == ATTACH_GATEWAY)
+		return wish->door_secret ? refuse(refusal, "door", "needs \"attach\":\"inside\"") :
+					   0;
+	for (size_t i = 0; i < ARRAY_LEN(gateway_keys); i++) {
+		const json_t *const value = json_object_get(body, gateway_keys[i]);
+		if (value && !json_is_null(value))
+			return refuse(refusal, gateway_keys[i],
+				      "does not go with \"attach\":\"inside\"");
+	}
+	return wish->lease ? 0 :
+			     refuse(refusal, "lease", "must be true with \"attach\":\"inside\"");
+}
+
 int session_wish_read(const char *body, size_t len, struct session_wish *wish,
 		      enum preflight *preflight, struct session_refusal *refusal)
 {
@@ -208,7 +250,8 @@ int session_wish_read(const char *body, size_t len, struct session_wish *wish,
 	*preflight = PREFLIGHT_NONE;
 	wish->pin = PIN_FIRST;
 	random_hex(wish->id, sizeof(wish->id));
-	if (!object || read_object(&reading, post_keys, ARRAY_LEN(post_keys), object))
+	if (!object || read_object(&reading, post_keys, ARRAY_LEN(post_keys), object) ||
+	    check_attach(wish, object, refusal))
 		return -1;
 	return wish->profile ? 0 : refuse(refusal, "profile", "is required");
 }
@@ -228,6 +271,7 @@ void session_wish_deinit(struct session_wish *wish)
 {
 	free(wish->profile);
 	free(wish->label);
+	secret_unref(wish->door_secret);
 	*wish = (struct session_wish){0};
 }
 
@@ -238,18 +282,13 @@ static void set_variable(void *ctx, const char *name, const char *value)
 
 static json_t *environment_json(const struct session *session)
 {
-	const struct profile *const profile = session->profile;
 	char endpoint[SESSION_ENDPOINT_SIZE];
 	char host[SESSION_ENDPOINT_SIZE];
 	json_t *const variables = json_object();
 
 	session_endpoint(session, endpoint);
-	/* The name alone, without brackets: what NO_PROXY takes. */
-	if (address_is_loopback(endpoint_address(session->endpoint)))
-		(void)address_format_ip(endpoint_address(session->endpoint), host);
-	else
-		(void)snprintf(host, sizeof(host), "%s", profile->settings->advertise_host);
-	profile->backend->environment(endpoint, host, set_variable, variables);
+	session_host(session, host); /* what NO_PROXY takes */
+	session->profile->backend->environment(endpoint, host, set_variable, variables);
 	return variables;
 }
 
@@ -281,9 +320,10 @@ json_t *session_json(const struct session *session)
 	rfc3339_format(created, session->created_wall_ms);
 	rfc3339_format(expires, session->expires_wall_ms);
 	json_t *const json =
-		json_pack("{s:s,s:s,s:s?,s:I,s:s,s:s,s:s,s:s,s:o,s:s,s:s,s:b,s:o,s:{s:I,s:I,s:I}}",
+		json_pack("{s:s,s:s,s:s?,s:I,s:s,s:s,s:s,s:s?,s:o,s:s,s:s,s:b,s:o,s:{s:I,s:I,s:I}}",
 			  "id", session->id, "profile", session->profile->settings->name, "label",
-			  session->label, "owner", (json_int_t)session->owner, "attach", "gateway",
+			  session->label, "owner", (json_int_t)session->owner, "attach",
+			  attach_way_name(session->attachment ? ATTACH_INSIDE : ATTACH_GATEWAY),
 			  "endpoint", endpoint, "listen",
 			  address_format(endpoint_address(session->endpoint), listen), "pin",
 			  pin_name(admission->pin), "peer", peers_json(admission), "created_at",

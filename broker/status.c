@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/status.h"
 
+#include "broker/attach.h"
 #include "broker/base/alloc.h"
 #include "broker/base/buf.h"
 #include "broker/base/clock.h"
@@ -215,6 +216,11 @@ void status_metrics(const struct broker *broker, struct buf *out)
 	mint_time_metric(broker, out);
 	head(out, "postern_sessions", "gauge", "Sessions open.");
 	buf_addf(out, "postern_sessions %zu\n", sessions_count(broker->sessions));
+	head(out, "postern_doors", "gauge", "Sessions whose door is attached.");
+	buf_addf(out, "postern_doors %zu\n", attach_doors(broker->attach));
+	head(out, "postern_attach_refused_total", "counter",
+	     "Connections to the attach socket refused.");
+	buf_addf(out, "postern_attach_refused_total %" PRIu64 "\n", attach_refused(broker->attach));
 	expiry_metric(broker, out);
 	refused_metric(broker, out);
 	head(out, "postern_build_info", "gauge", "The version that runs.");

@@ -78,6 +78,8 @@ void engine_free(struct engine *engine)
 
 const char *engine_keep(struct engine *engine, const char *text)
 {
+	if (!text)
+		return NULL;
 	strv_add(&engine->texts, text, strlen(text));
 	return engine->texts.items[engine->texts.count - 1];
 }
@@ -104,6 +106,31 @@ struct child *engine_start(const struct engine *engine, const char *const *args,
 	return child_start(engine->loop, &request, done, ctx);
 }
 
+int engine_read_result(const struct engine *engine, const char *what,
+		       const struct child_result *result, struct err *err)
+{
+	const char *const name = engine_kind_name(engine->facts.kind);
+	struct quoted line;
+
+	switch (result->end) {
+	case CHILD_EXITED:
+		if (!result->status)
+			return 0;
+		return err_set(err, ERR_SYSTEM, "%s %s: %s", name, what,
+			       quote(&line, result->errors, strcspn(result->errors, "\n")));
+	case CHILD_SIGNALLED:
+		return err_set(err, ERR_SYSTEM, "%s %s was killed by signal %d", name, what,
+			       result->status);
+	case CHILD_TIMED_OUT:
+		return err_set(err, ERR_SYSTEM, "%s %s: no answer in time", name, what);
+	case CHILD_TOO_LARGE:
+		return err_set(err, ERR_SYSTEM, "%s %s: the answer is too large", name, what);
+	case CHILD_NOT_STARTED:
+		return err_set_errno(err, result->status, "cannot start %s", engine->facts.binary);
+	}
+	abort();
+}
+
 struct engine_call {
 	const struct engine *engine;
 	char *what;
@@ -113,39 +140,12 @@ struct engine_call {
 	struct err err;
 };
 
-static int read_exit(struct engine_call *call, const struct child_result *result)
-{
-	const char *const engine = engine_kind_name(call->engine->facts.kind);
-	struct quoted line;
-
-	switch (result->end) {
-	case CHILD_EXITED:
-		if (!result->status)
-			return 0;
-		return err_set(&call->err, ERR_SYSTEM, "%s %s: %s", engine, call->what,
-			       quote(&line, result->errors, strcspn(result->errors, "\n")));
-	case CHILD_SIGNALLED:
-		return err_set(&call->err, ERR_SYSTEM, "%s %s was killed by signal %d", engine,
-			       call->what, result->status);
-	case CHILD_TIMED_OUT:
-		return err_set(&call->err, ERR_SYSTEM, "%s %s: no answer within %d s", engine,
-			       call->what, ENGINE_CALL_TIMEOUT_MS / 1000);
-	case CHILD_TOO_LARGE:
-		return err_set(&call->err, ERR_SYSTEM, "%s %s: the answer is too large", engine,
-			       call->what);
-	case CHILD_NOT_STARTED:
-		return err_set_errno(&call->err, result->status, "cannot start %s",
-				     call->engine->facts.binary);
-	}
-	abort();
-}
-
 static void on_call_end(void *ctx, const struct child_result *result)
 {
 	struct engine_call *const call = ctx;
 
 	call->child = NULL;
-	call->result = read_exit(call, result);
+	call->result = engine_read_result(call->engine, call->what, result, &call->err);
 	if (!call->result)
 		call->result = buf_append(&call->out, result->output, result->output_len);
 }
@@ -206,21 +206,45 @@ static void read_image(struct engine *engine, struct engine_call *takes_call)
 	if (engine_call_end(takes_call, &out, &ignored))
 		return;
 	json_auto_t *images = json_loadb(out.data ? out.data : "", out.len, 0, &error);
+	engine->facts.image_is_here = json_array_size(images) > 0;
 	const json_t *const config = json_object_get(json_array_get(images, 0), "Config");
 	const char *const user = json_get_string(config, "User");
 	if (user && *user)
 		engine->facts.image_user = engine_keep(engine, user);
 }
 
-int engine_probe(struct engine *engine, const char *image, struct err *err)
+static int read_network(struct engine *engine, const char *network, struct engine_call *takes_call,
+			struct err *err)
 {
-	const char *const args[] = {"image", "inspect", "--", image, NULL};
-	struct engine_call *const inspect = engine_call_start(engine, args);
+	AUTO_BUF struct buf out;
+	json_error_t error;
 
-	if (engine->driver->probe(engine, &engine->facts, err)) {
-		engine_call_cancel(inspect);
+	buf_init(&out, ENGINE_MAX_ANSWER_BYTES);
+	if (engine_call_end(takes_call, &out, err))
+		return -1;
+	json_auto_t *networks = json_loadb(out.data ? out.data : "", out.len, 0, &error);
+	const char *const driver =
+		json_get_string(json_array_get(networks, 0), engine->driver->driver_key);
+	if (!driver)
+		return err_set(err, ERR_SYSTEM, "%s says no driver of the network %s",
+			       engine_kind_name(engine->facts.kind), network);
+	engine->facts.network_driver = engine_keep(engine, driver);
+	return 0;
+}
+
+int engine_probe(struct engine *engine, const char *image, const char *network, struct err *err)
+{
+	const char *const ask_image[] = {"image", "inspect", "--", image, NULL};
+	const char *const ask_network[] = {"network", "inspect", network, NULL};
+	struct engine_call *of_image = engine_call_start(engine, ask_image);
+	struct engine_call *of_network = network ? engine_call_start(engine, ask_network) : NULL;
+
+	if (engine->driver->probe(engine, &engine->facts, err) ||
+	    (network && read_network(engine, network, TAKE(of_network), err))) {
+		engine_call_cancel(of_network);
+		engine_call_cancel(of_image);
 		return -1;
 	}
-	read_image(engine, inspect);
+	read_image(engine, of_image);
 	return 0;
 }

@@ -47,10 +47,13 @@ static int probe(struct engine *engine, struct engine_facts *facts, struct err *
 	json_array_foreach(json_object_get(info, "SecurityOptions"), i, option)
 		if (json_is_string(option) && !strcmp(json_string_value(option), "name=rootless"))
 			facts->rootless = true;
+	facts->kernel = engine_keep(engine, json_get_string(info, "KernelVersion"));
+	facts->runtime = engine_keep(engine, json_get_string(info, "DefaultRuntime"));
 	return 0;
 }
 
 const struct engine_driver engine_docker = {
 	.kind = ENGINE_DOCKER,
 	.probe = probe,
+	.driver_key = "Driver",
 };

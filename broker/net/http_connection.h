@@ -45,13 +45,15 @@ struct http_listener {
 	int fd;
 	struct address local;
 	bool has_local;
+	bool shared;			  /* with another process: see http_listener_share() */
+	const struct http_listener *twin; /* NULL: none */
 	size_t max_connections;
 	size_t max_body_bytes;
 	size_t count;
 	struct list connections;
 	const struct http_handler *handler;
 	void *handler_ctx;
-	struct timer pause; /* accepting rests until then */
+	struct timer pause; /* accepting rests until then, or has ended */
 };
 
 enum http_phase {

@@ -5,6 +5,7 @@
 #include "broker/base/err.h"
 #include "broker/net/http_stream.h"
 #include "broker/net/loop.h"
+#include "broker/net/shared_accept.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -58,6 +59,13 @@ void http_listener_set_handler(struct http_listener *listener, const struct http
 	listener->handler_ctx = ctx;
 }
 
+void http_listener_share(struct http_listener *listener, const struct http_listener *twin)
+{
+	shared_accept_prepare(listener->fd);
+	listener->shared = true;
+	listener->twin = twin;
+}
+
 void http_listener_set_max_body(struct http_listener *listener, size_t max_bytes)
 {
 	listener->max_body_bytes = max_bytes;
@@ -96,7 +104,12 @@ void http_listener_close(struct http_listener *listener)
 	struct http_server *const server = listener->server;
 
 	loop_source_free(listener->source);
-	close(listener->fd);
+	if (listener->shared && server->draining)
+		shared_accept_leave(listener->fd);
+	else if (listener->shared)
+		shared_accept_close(listener->fd);
+	else
+		close(listener->fd);
 	timer_stop(loop_timers(server->loop), &listener->pause);
 	list_remove(&listener->link);
 	http_listener_dismiss(listener);
@@ -117,6 +130,12 @@ static bool is_exhausted(int errnum)
 	return errnum == EMFILE || errnum == ENFILE || errnum == ENOBUFS || errnum == ENOMEM;
 }
 
+static int accept_one(const struct http_listener *listener, struct sockaddr *sa, socklen_t *len)
+{
+	return listener->shared ? shared_accept(listener->fd, sa, len) :
+				  accept4(listener->fd, sa, len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
 /*
  * Out of descriptors a level-triggered socket would spin: the reserve is given up to refuse one client,
  * then accepting rests a moment.
@@ -127,9 +146,8 @@ static void refuse_one(struct http_listener *listener)
 
 	if (server->reserve_fd >= 0) {
 		close(TAKE_FD(server->reserve_fd));
-		AUTO_CLOSE const int fd =
-			accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-		if (fd >= 0)
+		AUTO_CLOSE const int fd = accept_one(listener, NULL, NULL);
+		if (fd >= 0 && !listener->shared)
 			http_connection_send_refusal(server, fd, 503);
 	}
 	server->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -191,8 +209,10 @@ static bool has_room_for(const struct http_connection *connection)
 
 	if (listener->server->connections >= listener->server->max_connections)
 		return false;
-	return listener->has_local ? listener->count < listener->max_connections :
-				     has_room_for_user(listener, connection->peer_uid);
+	if (!listener->has_local)
+		return has_room_for_user(listener, connection->peer_uid);
+	const size_t count = listener->count + (listener->twin ? listener->twin->count : 0);
+	return count < listener->max_connections;
 }
 
 static void take(struct http_listener *listener, int fd, const struct address *peer)
@@ -219,6 +239,34 @@ static void take(struct http_listener *listener, int fd, const struct address *p
 	http_connection_set_phase(connection, HTTP_PHASE_READING);
 }
 
+static void on_lost(struct timer *timer)
+{
+	const struct http_listener *const listener =
+		CONTAINER_OF(timer, struct http_listener, pause);
+
+	listener->handler->lost(listener->handler_ctx);
+}
+
+/* Later: whoever hears of it closes the listener. */
+static void lose(struct http_listener *listener)
+{
+	loop_io_set_enabled(listener->source, false);
+	timer_set_after(loop_timers(listener->server->loop), &listener->pause, 0, on_lost);
+}
+
+static void accept_failed(struct http_listener *listener, int errnum)
+{
+	if (is_exhausted(errnum))
+		refuse_one(listener);
+	else if (listener->shared && errnum != EAGAIN && errnum != ECONNABORTED)
+		lose(listener);
+}
+
+static bool is_foreign(const struct http_listener *listener, int fd, const struct address *peer)
+{
+	return listener->shared && !shared_accept_is_local(fd, peer, &listener->local);
+}
+
 bool http_listener_accept(struct http_listener *listener)
 {
 	struct http_server *const server = listener->server;
@@ -229,16 +277,19 @@ bool http_listener_accept(struct http_listener *listener)
 		struct sockaddr_storage sa = {0};
 		socklen_t len = sizeof(sa);
 		struct address peer = {0};
-		const int fd = accept4(listener->fd, (struct sockaddr *)&sa, &len,
-				       SOCK_NONBLOCK | SOCK_CLOEXEC);
+		const int fd = accept_one(listener, (struct sockaddr *)&sa, &len);
 		if (fd < 0) {
-			if (is_exhausted(errno))
-				refuse_one(listener);
+			accept_failed(listener, errno);
 			more = false;
 			continue;
 		}
 		if (listener->has_local &&
 		    address_from_sockaddr(&peer, (const struct sockaddr *)&sa, len)) {
+			close(fd);
+			continue;
+		}
+		if (is_foreign(listener, fd, &peer)) {
+			listener->handler->limit(listener->handler_ctx, HTTP_LIMIT_FOREIGN, &peer);
 			close(fd);
 			continue;
 		}

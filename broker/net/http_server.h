@@ -33,6 +33,7 @@ struct loop;
 enum http_limit {
 	HTTP_LIMIT_CONNECTIONS, /* one more than the endpoint or the server takes: 503 */
 	HTTP_LIMIT_SLOW,	/* no whole request in time: 408 */
+	HTTP_LIMIT_FOREIGN,	/* not of the shared socket's own namespace: closed */
 };
 
 struct http_handler {
@@ -48,6 +49,11 @@ struct http_handler {
 	void (*closing)(void *ctx, struct http_request *request);
 	/* A limit was met by a peer; may be NULL. */
 	void (*limit)(void *ctx, enum http_limit limit, const struct address *peer);
+	/*
+	 * A shared socket listens no more, or its other holder held this process up: the listener is to be
+	 * closed. Called once. Only for those.
+	 */
+	void (*lost)(void *ctx);
 };
 
 struct http_server_options {
@@ -91,6 +97,12 @@ void http_listener_set_handler(struct http_listener *listener, const struct http
 /* Bodies up to so many bytes are taken; 0, as at first: every body is refused. */
 void http_listener_set_max_body(struct http_listener *listener, size_t max_bytes);
 void http_listener_set_max_connections(struct http_listener *listener, size_t max_connections);
+/*
+ * Another process holds the socket too: it is not trusted to leave it as it is, and only connections
+ * from the socket's own network namespace are taken. With `twin`, unless NULL, the limit of connections
+ * is one; the two are closed together.
+ */
+void http_listener_share(struct http_listener *listener, const struct http_listener *twin);
 /*
  * Stops listening at once. Waiting requests are answered through closing(), then everything of it is
  * closed. NULL is fine.

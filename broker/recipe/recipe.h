@@ -50,6 +50,11 @@ struct recipe_backend {
 	const char *name;
 	/* Headers of every answer on an endpoint: name, value, …, NULL. */
 	const char *const *(*headers)(void);
+	/*
+	 * Where its clients look by themselves, and an endpoint inside a sandbox listens: "ADDR:PORT", IPv4
+	 * first, then IPv6, NULL. The port is the one that `environment` leaves out.
+	 */
+	const char *const *inside;
 	/* The grant is copied. */
 	struct recipe *(*open)(struct http_server *server, const struct recipe_grant *grant);
 	void (*close)(struct recipe *recipe);

@@ -187,9 +187,13 @@ static unsigned vertex_give(struct recipe *recipe, struct http_request *request,
 	return 200;
 }
 
+/* The metadata server's own addresses. */
+static const char *const inside[] = {"169.254.169.254:80", "[fd20:ce::254]:80", NULL};
+
 const struct recipe_backend recipe_vertex = {
 	.name = "vertex",
 	.headers = emulator_common_headers,
+	.inside = inside,
 	.open = vertex_open,
 	.close = vertex_close,
 	.environment = vertex_environment,

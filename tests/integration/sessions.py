@@ -130,7 +130,7 @@ class Lease:
     def __init__(self, client: Client, **wish: Any) -> None:
         self.client = client
         wish = {"profile": "vertex", "listen": "127.0.0.1", "lease": True, **wish}
-        client.send(whole(SESSIONS, "POST", wish))
+        client.send(whole(SESSIONS, "POST", {k: v for k, v in wish.items() if v is not ...}))
         self.reply = client.read()
         assert self.reply.status == 201, self.reply
         assert self.reply.header("Content-Type") == "application/x-ndjson"

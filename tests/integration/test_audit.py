@@ -20,7 +20,7 @@ from .http1 import TOKEN
 
 EVENTS = {"broker.start", "broker.stop", "config.reload", "source.change", "session.open",
           "session.counts", "session.close", "token.mint", "token.serve", "request.refuse",
-          "control.refuse"}
+          "control.refuse", "session.attach", "attach.refuse"}
 
 
 def fingerprint(token: str) -> str:

@@ -196,7 +196,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"ttl_s": 2**63 - 1}, f"ttl_s is {2**63 - 1}, the profile's max_ttl 7200 s"),
     *(({"label": value}, '"label": must be at most 128 printable ASCII characters')
       for value in ("x" * 129, "a\nb", "a\tb", "\x7f", "caf\u00e9", 1, True, [])),
-    *(({"attach": value}, '"attach": must be "gateway"')
+    *(({"attach": value}, '"attach": must be "gateway" or "inside"')
       for value in ("Gateway", "", "outside", 1, None)),
     *(({"listen": value}, '"listen": must be an IP address, with or without a port')
       for value in ("localhost", "", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1", "127.1",

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/session_wish.h"
 
+#include "broker/base/secret.h"
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,6 +11,9 @@
 #include <setjmp.h>
 
 #include <cmocka.h>
+
+#define KEY "0123456789abcdef0123456789abcdef"
+#define DOOR "\"door\": must be {\"secret\":…} with the 32 hex digits of before"
 
 static struct session_wish wish;
 static enum preflight preflight;
@@ -83,6 +88,22 @@ static void a_whole_wish_is_read(void **state)
 	assert_int_equal(preflight, PREFLIGHT_MINT);
 }
 
+static void a_wish_for_the_inside_is_read(void **state)
+{
+	(void)state;
+	assert_int_equal(read_wish("{\"profile\":\"p\",\"attach\":\"inside\",\"lease\":true,"
+				   "\"listen\":null,\"peer\":null,\"door\":null}"),
+			 0);
+	assert_int_equal(wish.attach, ATTACH_INSIDE);
+	assert_null(wish.door_secret);
+	assert_int_equal(read_wish("{\"door\":{\"secret\":\"" KEY "\"},\"profile\":\"p\","
+				   "\"lease\":true,\"attach\":\"inside\"}"),
+			 0);
+	assert_string_equal(secret_bytes(wish.door_secret), KEY);
+	assert_int_equal(read_wish("{\"profile\":\"p\"}"), 0);
+	assert_int_equal(wish.attach, ATTACH_GATEWAY);
+}
+
 static void a_label_may_have_128_characters(void **state)
 {
 	char body[256];
@@ -136,7 +157,20 @@ static void what_is_wrong_is_named(void **state)
 		{"{\"colour\":1}", "\"colour\": no such key here"},
 		{"{\"profile\":1}", "\"profile\": must be the name of a profile"},
 		{"{\"ttl_s\":0}", "\"ttl_s\": must be a number of seconds from 1"},
-		{"{\"attach\":\"x\"}", "\"attach\": must be \"gateway\""},
+		{"{\"attach\":\"x\"}", "\"attach\": must be \"gateway\" or \"inside\""},
+		{"{\"profile\":\"p\",\"attach\":\"inside\"}",
+		 "\"lease\": must be true with \"attach\":\"inside\""},
+		{"{\"profile\":\"p\",\"attach\":\"inside\",\"lease\":true,\"pin\":\"first\"}",
+		 "\"pin\": does not go with \"attach\":\"inside\""},
+		{"{\"profile\":\"p\",\"attach\":\"inside\",\"lease\":true,\"listen\":\"127.0.0.1\"}",
+		 "\"listen\": does not go with \"attach\":\"inside\""},
+		{"{\"profile\":\"p\",\"peer\":[\"10.0.0.1\"],\"lease\":true,\"attach\":\"inside\"}",
+		 "\"peer\": does not go with \"attach\":\"inside\""},
+		{"{\"door\":{\"secret\":\"" KEY "\"}}", "\"door\": needs \"attach\":\"inside\""},
+		{"{\"door\":{\"secret\":\"x\"}}", DOOR},
+		{"{\"door\":{\"secret\":\"" KEY "0\"}}", DOOR},
+		{"{\"door\":{\"secret\":\"" KEY "\",\"ticket\":\"" KEY "\"}}", DOOR},
+		{"{\"door\":\"" KEY "\"}", DOOR},
 		{"{\"pin\":\"x\"}", "\"pin\": must be \"launcher\" or \"first\""},
 		{"{\"lease\":1}", "\"lease\": must be true or false"},
 		{"{\"preflight\":1}", "\"preflight\": must be \"none\", \"grant\" or \"mint\""},
@@ -171,6 +205,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(only_the_profile_is_required, forget),
 		cmocka_unit_test_teardown(every_wish_has_an_id_of_its_own, forget),
+		cmocka_unit_test_teardown(a_wish_for_the_inside_is_read, forget),
 		cmocka_unit_test_teardown(a_whole_wish_is_read, forget),
 		cmocka_unit_test_teardown(a_label_may_have_128_characters, forget),
 		cmocka_unit_test_teardown(an_address_that_is_named_twice_is_one, forget),
