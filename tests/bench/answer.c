@@ -33,7 +33,7 @@ unsigned answer_status(const char *data, size_t len)
 	static const char version[] = "HTTP/1.";
 
 	/* "HTTP/1.1 200 " */
-	if (len < 13 || memcmp(data, version, sizeof(version) - 1))
+	if (len < 13 || memcmp(data, version, sizeof(version) - 1) != 0)
 		return 0;
 	return (unsigned)strtoul(&data[9], NULL, 10);
 }
