@@ -245,8 +245,7 @@ void attach_drain(struct attach *attach)
 	attach->source = NULL;
 	timer_stop(timers_of(attach), &attach->pause);
 	list_for_each(link, &attach->strangers)
-		attach_refuse(CONTAINER_OF(link, struct attach_connection, link), "stopping",
-			      "the broker is stopping");
+		attach_refuse(CONTAINER_OF(link, struct attach_connection, link), "stopping", NULL);
 	attach_socket_close(attach->socket);
 	attach->socket = NULL;
 }

@@ -27,7 +27,10 @@ struct session;
 NODISCARD struct attach *attach_open(struct broker *broker, const char *control_path);
 /* Every attachment must have been freed. NULL is fine. */
 void attach_close(struct attach *attach);
-/* The broker stops: no door is let in any more. */
+/*
+ * The broker stops: no door is let in any more, and none is told to end. Those that are attached lose their
+ * connection and offer themselves to the next broker, as after a crash.
+ */
 void attach_drain(struct attach *attach);
 void attach_set_audit(struct attach *attach, struct audit *audit);
 

@@ -17,9 +17,10 @@ struct seqpacket_message;
 
 struct attach {
 	struct broker *broker;
-	struct attach_socket *socket; /* NULL: there is none, and `fault` says why */
-	struct loop_source *source;   /* of new connections; NULL once it drains */
-	struct timer pause;	      /* accepting rests until then */
+	/* NULL: there is none, and `fault` says why; or there is none any more. */
+	struct attach_socket *socket;
+	struct loop_source *source; /* of new connections; NULL once it drains */
+	struct timer pause;	    /* accepting rests until then */
 	char *fault;
 	uint64_t netns;	       /* the broker's own */
 	struct list strangers; /* connections without a good ticket, oldest first */

@@ -71,7 +71,8 @@ void attachment_free(struct attachment *attachment)
 		return;
 	struct attach *const attach = attachment->attach;
 	if (attachment->connection) {
-		(void)seqpacket_send(attachment->connection->fd, "end");
+		if (attach->socket)
+			(void)seqpacket_send(attachment->connection->fd, "end");
 		attach_connection_close(attachment->connection);
 	}
 	attach->doors -= attachment->phase == ATTACHMENT_UP;

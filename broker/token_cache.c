@@ -93,11 +93,13 @@ static bool same_text(const char *a, const char *b)
 	return a == b || (a && b && !strcmp(a, b));
 }
 
+/* The session is first: among a thousand of them nothing else tells one key from another. */
 static bool has_key(const struct token_entry *entry, const struct token_key *key)
 {
-	return entry->lifetime_s == key->lifetime_s && same_text(entry->source, key->source) &&
+	return same_text(entry->session, key->session) && entry->lifetime_s == key->lifetime_s &&
+	       same_text(entry->source, key->source) &&
 	       same_text(entry->service_account, key->service_account) &&
-	       same_text(entry->session, key->session) && strv_equal(&entry->scopes, key->scopes) &&
+	       strv_equal(&entry->scopes, key->scopes) &&
 	       strv_equal(&entry->delegates, key->delegates);
 }
 

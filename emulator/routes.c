@@ -69,24 +69,27 @@ static json_t *value_universe(const struct emulator_identity *identity)
 
 #define V1 "/computeMetadata/v1/"
 #define ACCOUNTS V1 "instance/service-accounts/"
-#define ACCOUNT ACCOUNTS ROUTE_ACCOUNT "/"
+#define ACCOUNT ACCOUNTS ROUTE_ACCOUNT
+
+#define AT(text, ...) {text, sizeof(text) - 1, false, __VA_ARGS__}
+#define AT_ACCOUNT(text, ...) {ACCOUNT text, sizeof(ACCOUNT text) - 1, true, __VA_ARGS__}
 
 static const struct route table[] = {
-	{"/", EMULATOR_ROUTE_DIRECTORY, NULL},
-	{"/computeMetadata/", EMULATOR_ROUTE_DIRECTORY, NULL},
-	{V1, EMULATOR_ROUTE_DIRECTORY, NULL},
-	{V1 "instance/", EMULATOR_ROUTE_DIRECTORY, NULL},
-	{ACCOUNTS, EMULATOR_ROUTE_DIRECTORY, NULL},
-	{ACCOUNT, EMULATOR_ROUTE_ACCOUNT, NULL},
-	{ACCOUNT "aliases", EMULATOR_ROUTE_ALIASES, value_aliases},
-	{ACCOUNT "email", EMULATOR_ROUTE_EMAIL, value_email},
-	{ACCOUNT "scopes", EMULATOR_ROUTE_SCOPES, value_scopes},
-	{ACCOUNT "token", EMULATOR_ROUTE_TOKEN, NULL},
-	{V1 "project/", EMULATOR_ROUTE_DIRECTORY, NULL},
-	{V1 "project/numeric-project-id", EMULATOR_ROUTE_PROJECT_NUMBER, value_project_number},
-	{V1 "project/project-id", EMULATOR_ROUTE_PROJECT_ID, value_project},
-	{V1 "universe/", EMULATOR_ROUTE_DIRECTORY, NULL},
-	{V1 "universe/universe-domain", EMULATOR_ROUTE_UNIVERSE_DOMAIN, value_universe},
+	AT("/", EMULATOR_ROUTE_DIRECTORY, NULL),
+	AT("/computeMetadata/", EMULATOR_ROUTE_DIRECTORY, NULL),
+	AT(V1, EMULATOR_ROUTE_DIRECTORY, NULL),
+	AT(V1 "instance/", EMULATOR_ROUTE_DIRECTORY, NULL),
+	AT(ACCOUNTS, EMULATOR_ROUTE_DIRECTORY, NULL),
+	AT_ACCOUNT("/", EMULATOR_ROUTE_ACCOUNT, NULL),
+	AT_ACCOUNT("/aliases", EMULATOR_ROUTE_ALIASES, value_aliases),
+	AT_ACCOUNT("/email", EMULATOR_ROUTE_EMAIL, value_email),
+	AT_ACCOUNT("/scopes", EMULATOR_ROUTE_SCOPES, value_scopes),
+	AT_ACCOUNT("/token", EMULATOR_ROUTE_TOKEN, NULL),
+	AT(V1 "project/", EMULATOR_ROUTE_DIRECTORY, NULL),
+	AT(V1 "project/numeric-project-id", EMULATOR_ROUTE_PROJECT_NUMBER, value_project_number),
+	AT(V1 "project/project-id", EMULATOR_ROUTE_PROJECT_ID, value_project),
+	AT(V1 "universe/", EMULATOR_ROUTE_DIRECTORY, NULL),
+	AT(V1 "universe/universe-domain", EMULATOR_ROUTE_UNIVERSE_DOMAIN, value_universe),
 };
 
 size_t route_count(void)
@@ -101,16 +104,15 @@ const struct route *route_at(size_t index)
 
 bool route_is_directory(const struct route *route)
 {
-	return route->path[strlen(route->path) - 1] == '/';
+	return route->path[route->path_len - 1] == '/';
 }
 
 const char *route_name_in(const struct route *child, const struct route *parent)
 {
-	const size_t parent_len = strlen(parent->path);
-
-	if (!route_is_directory(parent) || strncmp(child->path, parent->path, parent_len) != 0)
+	if (!route_is_directory(parent) ||
+	    strncmp(child->path, parent->path, parent->path_len) != 0)
 		return NULL;
-	const char *const name = child->path + parent_len;
+	const char *const name = child->path + parent->path_len;
 	const char *const slash = strchrnul(name, '/');
 	const bool direct = *name && (!slash[0] || !slash[1]);
 	return direct ? name : NULL;
@@ -124,28 +126,32 @@ static bool is_account(const char *segment, size_t len, const struct strv *accou
 	return false;
 }
 
-static bool matches(const char *route, const char *path, size_t len, const struct strv *accounts)
+/* True where the path is an account's or below it; then it is cut to what stands behind the account. */
+static bool cut_account(const char **path, size_t *len, const struct strv *accounts)
 {
-	const char *const gap = strstr(route, ROUTE_ACCOUNT);
+	const size_t head_len = sizeof(ACCOUNTS) - 1;
 
-	if (gap) {
-		const size_t head_len = (size_t)(gap - route);
-		if (len < head_len || memcmp(path, route, head_len) != 0)
-			return false;
-		path += head_len;
-		len -= head_len;
-		const char *const slash = memchr(path, '/', len);
-		const size_t segment_len = slash ? (size_t)(slash - path) : len;
-		if (!is_account(path, segment_len, accounts))
-			return false;
-		path += segment_len;
-		len -= segment_len;
-		route = gap + strlen(ROUTE_ACCOUNT);
-	}
+	if (*len < head_len || memcmp(*path, ACCOUNTS, head_len) != 0)
+		return false;
+	const char *const segment = *path + head_len;
+	const char *const slash = memchr(segment, '/', *len - head_len);
+	const size_t segment_len = slash ? (size_t)(slash - segment) : *len - head_len;
+	if (!is_account(segment, segment_len, accounts))
+		return false;
+	*path = segment + segment_len;
+	*len -= head_len + segment_len;
+	return true;
+}
+
+static bool matches(const struct route *route, const char *path, size_t len)
+{
+	const size_t cut_len = route->of_account ? sizeof(ACCOUNT) - 1 : 0;
+	const char *const rest = route->path + cut_len;
+	const size_t rest_len = route->path_len - cut_len;
+
 	/* Only a directory may lack its last byte: Node asks "instance", gsutil "service-accounts". */
-	const size_t route_len = strlen(route);
-	const bool lacks_slash = len + 1 == route_len && route[len] == '/';
-	return (len == route_len || lacks_slash) && !memcmp(path, route, len);
+	const bool lacks_slash = len + 1 == rest_len && rest[len] == '/';
+	return (len == rest_len || lacks_slash) && !memcmp(path, rest, len);
 }
 
 bool route_find(const char *path, size_t len, const struct strv *accounts, size_t *index)
@@ -153,8 +159,9 @@ bool route_find(const char *path, size_t len, const struct strv *accounts, size_
 	/* The empty path would be "/" without its slash. */
 	if (!len)
 		return false;
+	const bool of_account = cut_account(&path, &len, accounts);
 	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
-		if (!matches(table[i].path, path, len, accounts))
+		if (table[i].of_account != of_account || !matches(&table[i], path, len))
 			continue;
 		*index = i;
 		return true;

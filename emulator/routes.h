@@ -15,6 +15,8 @@
 struct route {
 	/* A final slash makes it a directory. A directory stands before what it holds. */
 	const char *path;
+	size_t path_len;
+	bool of_account; /* ROUTE_ACCOUNT stands in the path */
 	enum emulator_route route;
 	/* A leaf's value, the caller's; NULL: not in this identity's table. No function: not a value. */
 	json_t *(*value)(const struct emulator_identity *identity);

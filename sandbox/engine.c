@@ -78,6 +78,8 @@ void engine_free(struct engine *engine)
 
 const char *engine_keep(struct engine *engine, const char *text)
 {
+	if (!text)
+		return NULL;
 	strv_add(&engine->texts, text, strlen(text));
 	return engine->texts.items[engine->texts.count - 1];
 }
@@ -104,106 +106,145 @@ struct child *engine_start(const struct engine *engine, const char *const *args,
 	return child_start(engine->loop, &request, done, ctx);
 }
 
-/* A call that is waited for. */
-struct ask {
-	const struct engine *engine;
-	const char *what;
-	struct buf *out;
-	struct err *err;
-	bool done;
-	int result;
-};
-
-static int read_exit(const struct ask *ask, const struct child_result *result)
+int engine_read_result(const struct engine *engine, const char *what,
+		       const struct child_result *result, struct err *err)
 {
-	const char *const engine = engine_kind_name(ask->engine->facts.kind);
+	const char *const name = engine_kind_name(engine->facts.kind);
 	struct quoted line;
 
 	switch (result->end) {
 	case CHILD_EXITED:
 		if (!result->status)
 			return 0;
-		return err_set(ask->err, ERR_SYSTEM, "%s %s: %s", engine, ask->what,
+		return err_set(err, ERR_SYSTEM, "%s %s: %s", name, what,
 			       quote(&line, result->errors, strcspn(result->errors, "\n")));
 	case CHILD_SIGNALLED:
-		return err_set(ask->err, ERR_SYSTEM, "%s %s was killed by signal %d", engine,
-			       ask->what, result->status);
+		return err_set(err, ERR_SYSTEM, "%s %s was killed by signal %d", name, what,
+			       result->status);
 	case CHILD_TIMED_OUT:
-		return err_set(ask->err, ERR_SYSTEM, "%s %s: no answer within %d s", engine,
-			       ask->what, ENGINE_CALL_TIMEOUT_MS / 1000);
+		return err_set(err, ERR_SYSTEM, "%s %s: no answer in time", name, what);
 	case CHILD_TOO_LARGE:
-		return err_set(ask->err, ERR_SYSTEM, "%s %s: the answer is too large", engine,
-			       ask->what);
+		return err_set(err, ERR_SYSTEM, "%s %s: the answer is too large", name, what);
 	case CHILD_NOT_STARTED:
-		return err_set_errno(ask->err, result->status, "cannot start %s",
-				     ask->engine->facts.binary);
+		return err_set_errno(err, result->status, "cannot start %s", engine->facts.binary);
 	}
 	abort();
 }
 
-static void on_asked(void *ctx, const struct child_result *result)
-{
-	struct ask *const ask = ctx;
+struct engine_call {
+	const struct engine *engine;
+	char *what;
+	struct child *child; /* NULL: it has ended */
+	struct buf out;
+	int result;
+	struct err err;
+};
 
-	ask->done = true;
-	ask->result = read_exit(ask, result);
-	if (!ask->result && ask->out && buf_append(ask->out, result->output, result->output_len))
-		ask->result = err_set(ask->err, ERR_SYSTEM, "%s %s: the answer is too large",
-				      engine_kind_name(ask->engine->facts.kind), ask->what);
+static void on_call_end(void *ctx, const struct child_result *result)
+{
+	struct engine_call *const call = ctx;
+
+	call->child = NULL;
+	call->result = engine_read_result(call->engine, call->what, result, &call->err);
+	if (!call->result)
+		call->result = buf_append(&call->out, result->output, result->output_len);
+}
+
+struct engine_call *engine_call_start(const struct engine *engine, const char *const *args)
+{
+	struct engine_call *const call = xcalloc(1, sizeof(*call));
+
+	call->engine = engine;
+	call->what = xstrdup(args[0]);
+	buf_init(&call->out, ENGINE_MAX_ANSWER_BYTES);
+	call->child = engine_start(engine, args, on_call_end, call);
+	return call;
+}
+
+void engine_call_cancel(struct engine_call *takes_call)
+{
+	if (!takes_call)
+		return;
+	child_cancel(takes_call->child);
+	buf_deinit(&takes_call->out);
+	free(takes_call->what);
+	free(takes_call);
+}
+
+int engine_call_end(struct engine_call *takes_call, struct buf *out, struct err *err)
+{
+	struct engine_call *const call = takes_call;
+	int result = 0;
+
+	while (call->child && !result)
+		result = loop_turn(call->engine->loop, err);
+	if (!result && call->result) {
+		*err = call->err;
+		result = -1;
+	}
+	if (!result && out && buf_append(out, call->out.data ? call->out.data : "", call->out.len))
+		result = err_set(err, ERR_SYSTEM, "%s %s: the answer is too large",
+				 engine_kind_name(call->engine->facts.kind), call->what);
+	engine_call_cancel(call);
+	return result;
 }
 
 int engine_ask(const struct engine *engine, const char *const *args, struct buf *out,
 	       struct err *err)
 {
-	struct ask ask = {.engine = engine, .what = args[0], .out = out, .err = err};
-	struct child *const child = engine_start(engine, args, on_asked, &ask);
-
-	while (!ask.done)
-		if (loop_turn(engine->loop, err)) {
-			child_cancel(child);
-			return -1;
-		}
-	return ask.result;
-}
-
-static int probe_version(struct engine *engine, struct err *err)
-{
-	static const char *const args[] = {"version", "--format", "{{.Server.Version}}", NULL};
-	AUTO_BUF struct buf out;
-
-	buf_init(&out, 256);
-	if (engine_ask(engine, args, &out, err))
-		return err_prefix(err, "the engine does not answer");
-	if (!out.data || !strcspn(out.data, "\n"))
-		return err_set(err, ERR_SYSTEM, "%s says no version",
-			       engine_kind_name(engine->facts.kind));
-	AUTO_FREE char *version = xstrndup(out.data, strcspn(out.data, "\n"));
-	engine->facts.version = engine_keep(engine, version);
-	return 0;
+	return engine_call_end(engine_call_start(engine, args), out, err);
 }
 
 /* An image that is not here has no user that could be known: the engine will pull it, or say so. */
-static void probe_image(struct engine *engine, const char *image)
+static void read_image(struct engine *engine, struct engine_call *takes_call)
 {
-	const char *const args[] = {"image", "inspect", "--", image, NULL};
 	AUTO_BUF struct buf out;
 	struct err ignored;
 	json_error_t error;
 
 	buf_init(&out, ENGINE_MAX_ANSWER_BYTES);
-	if (engine_ask(engine, args, &out, &ignored))
+	if (engine_call_end(takes_call, &out, &ignored))
 		return;
 	json_auto_t *images = json_loadb(out.data ? out.data : "", out.len, 0, &error);
+	engine->facts.image_is_here = json_array_size(images) > 0;
 	const json_t *const config = json_object_get(json_array_get(images, 0), "Config");
 	const char *const user = json_get_string(config, "User");
 	if (user && *user)
 		engine->facts.image_user = engine_keep(engine, user);
 }
 
-int engine_probe(struct engine *engine, const char *image, struct err *err)
+static int read_network(struct engine *engine, const char *network, struct engine_call *takes_call,
+			struct err *err)
 {
-	if (probe_version(engine, err) || engine->driver->probe(engine, &engine->facts, err))
+	AUTO_BUF struct buf out;
+	json_error_t error;
+
+	buf_init(&out, ENGINE_MAX_ANSWER_BYTES);
+	if (engine_call_end(takes_call, &out, err))
 		return -1;
-	probe_image(engine, image);
+	json_auto_t *networks = json_loadb(out.data ? out.data : "", out.len, 0, &error);
+	const char *const driver =
+		json_get_string(json_array_get(networks, 0), engine->driver->driver_key);
+	if (!driver)
+		return err_set(err, ERR_SYSTEM, "%s says no driver of the network %s",
+			       engine_kind_name(engine->facts.kind), network);
+	engine->facts.network_driver = engine_keep(engine, driver);
+	return 0;
+}
+
+int engine_probe(struct engine *engine, const char *image, const char *network, struct err *err)
+{
+	const char *const ask_image[] = {"image", "inspect", "--", image, NULL};
+	const char *const ask_network[] = {"network", "inspect", network, NULL};
+	struct engine_call *of_image = engine_call_start(engine, ask_image);
+	struct engine_call *of_network = network ? engine_call_start(engine, ask_network) : NULL;
+
+	if (engine->driver->probe(engine, &engine->facts, err) ||
+	    (network && read_network(engine, network, TAKE(of_network), err))) {
+		engine_call_cancel(of_network);
+		engine_call_cancel(of_image);
+		return -1;
+	}
+	read_image(engine, of_image);
 	return 0;
 }

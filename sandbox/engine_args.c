@@ -9,10 +9,19 @@
 
 #include <string.h>
 
-static const char *const allowed[] = {
-	"memory",   "memory-swap", "cpus",     "cpu-shares", "cpuset-cpus", "ulimit",
-	"shm-size", "label",	   "hostname", "log-driver", "log-opt",	    "stop-timeout",
-	"platform", "pull",	   "workdir",  "read-only",  "tmpfs",	    "gpus",
+static const struct {
+	const char *name;
+	enum engine_arg_target target;
+} allowed[] = {
+	{"memory", ENGINE_ARG_SANDBOX},	     {"memory-swap", ENGINE_ARG_SANDBOX},
+	{"cpus", ENGINE_ARG_SANDBOX},	     {"cpu-shares", ENGINE_ARG_SANDBOX},
+	{"cpuset-cpus", ENGINE_ARG_SANDBOX}, {"ulimit", ENGINE_ARG_SANDBOX},
+	{"shm-size", ENGINE_ARG_SANDBOX},    {"label", ENGINE_ARG_SANDBOX},
+	{"hostname", ENGINE_ARG_NETWORK},    {"log-driver", ENGINE_ARG_SANDBOX},
+	{"log-opt", ENGINE_ARG_SANDBOX},     {"stop-timeout", ENGINE_ARG_SANDBOX},
+	{"platform", ENGINE_ARG_IMAGE},	     {"pull", ENGINE_ARG_PULL},
+	{"workdir", ENGINE_ARG_SANDBOX},     {"read-only", ENGINE_ARG_SANDBOX},
+	{"tmpfs", ENGINE_ARG_SANDBOX},	     {"gpus", ENGINE_ARG_SANDBOX},
 };
 
 #define HOST_NAMESPACE "it shares a namespace with the host or another container"
@@ -88,12 +97,20 @@ const char *engine_option_refusal(const char *flag)
 	return NULL;
 }
 
-static bool is_allowed(const char *name, size_t len)
+/* NULL: it is not allowed. */
+static const enum engine_arg_target *find_allowed(const char *name, size_t len)
 {
 	for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
-		if (strlen(allowed[i]) == len && !memcmp(allowed[i], name, len))
-			return true;
-	return false;
+		if (strlen(allowed[i].name) == len && !memcmp(allowed[i].name, name, len))
+			return &allowed[i].target;
+	return NULL;
+}
+
+enum engine_arg_target engine_arg_target(const char *arg)
+{
+	const enum engine_arg_target *const target = find_allowed(arg + 2, strcspn(arg + 2, "="));
+
+	return target ? *target : ENGINE_ARG_SANDBOX;
 }
 
 static int refuse(const char *flag, struct err *err)
@@ -103,7 +120,7 @@ static int refuse(const char *flag, struct err *err)
 
 	buf_init(&names, 1024);
 	for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
-		buf_addf(&names, "%s%s", i ? ", " : "", allowed[i]);
+		buf_addf(&names, "%s%s", i ? ", " : "", allowed[i].name);
 	return err_set(err, ERR_USAGE, "--engine-arg %s: must be --NAME=VALUE with NAME one of %s",
 		       quote_str(&q, flag), names.data);
 }
@@ -115,7 +132,7 @@ int engine_arg_check(const char *arg, struct err *err)
 
 	if (why)
 		return err_set(err, ERR_UNSUPPORTED, "--engine-arg %s is refused: %s", flag, why);
-	if (strncmp(flag, "--", 2) != 0 || !is_allowed(flag + 2, strlen(flag + 2)) ||
+	if (strncmp(flag, "--", 2) != 0 || !find_allowed(flag + 2, strlen(flag + 2)) ||
 	    !arg[strlen(flag)] || !arg[strlen(flag) + 1])
 		return refuse(flag, err);
 	/* A sweep looks for these. */

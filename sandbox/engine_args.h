@@ -18,6 +18,17 @@ struct strv;
  */
 NODISCARD int engine_arg_check(const char *arg, struct err *err);
 
+/* Whom an argument is for, where the sandbox joins the network of a container that was made before it. */
+enum engine_arg_target {
+	ENGINE_ARG_SANDBOX,
+	ENGINE_ARG_NETWORK, /* whoever has the network */
+	ENGINE_ARG_IMAGE,   /* both, as both have the image */
+	ENGINE_ARG_PULL,    /* whoever fetches the image */
+};
+
+/* Of a checked one. */
+enum engine_arg_target engine_arg_target(const char *arg);
+
 /* The value of the last --name=… among checked ones, or NULL. Borrowed. */
 const char *engine_arg_value(const struct strv *args, const char *name);
 

@@ -26,5 +26,9 @@ struct engine_facts {
 	 * (podman before 4.7); NULL: not known.
 	 */
 	const char *host_address;
-	const char *image_user; /* the image's USER; NULL: image not here or it has none */
+	bool image_is_here;
+	const char *image_user;	    /* the image's USER; NULL: image not here or it has none */
+	const char *kernel;	    /* of the engine's host, "6.1.0-13-amd64"; NULL: not known */
+	const char *runtime;	    /* that containers get, "runc"; NULL: not known */
+	const char *network_driver; /* of the network that was asked about; NULL: of none */
 };

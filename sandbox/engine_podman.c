@@ -36,11 +36,19 @@ static int probe(struct engine *engine, struct engine_facts *facts, struct err *
 
 	buf_init(&out, ENGINE_MAX_ANSWER_BYTES);
 	if (engine_ask(engine, args, &out, err))
-		return -1;
+		return err_prefix(err, "the engine does not answer");
 	json_auto_t *info = json_read_object(out.data, out.len);
 	if (!info)
 		return err_set(err, ERR_SYSTEM, "podman info: the answer is not JSON");
-	const json_t *const security = json_object_get(json_object_get(info, "host"), "security");
+	const char *const version = json_get_string(json_object_get(info, "version"), "Version");
+	if (!version || !*version)
+		return err_set(err, ERR_SYSTEM, "podman says no version");
+	facts->version = engine_keep(engine, version);
+	const json_t *const host = json_object_get(info, "host");
+	const json_t *const security = json_object_get(host, "security");
+	facts->kernel = engine_keep(engine, json_get_string(host, "kernel"));
+	facts->runtime =
+		engine_keep(engine, json_get_string(json_object_get(host, "ociRuntime"), "name"));
 	facts->rootless = json_is_true(json_object_get(security, "rootless"));
 	/* A rootless container does not reach the bridge's gateway of the host. */
 	if (!facts->rootless)
@@ -51,4 +59,5 @@ static int probe(struct engine *engine, struct engine_facts *facts, struct err *
 const struct engine_driver engine_podman = {
 	.kind = ENGINE_PODMAN,
 	.probe = probe,
+	.driver_key = "driver",
 };

@@ -5,6 +5,7 @@
 #include "broker/base/clock.h"
 #include "broker/base/err.h"
 #include "broker/base/json.h"
+#include "broker/base/secret.h"
 #include "broker/base/timer.h"
 #include "broker/net/loop.h"
 #include "sandbox/broker_client.h"
@@ -19,6 +20,12 @@ struct lease {
 	json_t *request;
 	json_t *session;   /* NULL: never opened */
 	json_t *addresses; /* of the sandbox; NULL: not known yet */
+	/* Of an inside session: what its door needs, and what proves a later one to be the same lease's. */
+	bool inside;
+	char *door_directory;
+	struct secret *ticket;
+	struct secret *secret;
+	struct lease_door door;
 	/* Which broker this is: a session that ends while its broker lives was ended on purpose. */
 	char *broker;
 	enum lease_state state;
@@ -27,14 +34,20 @@ struct lease {
 	struct broker_call *call; /* one at a time: PATCH while open, questions while retrying */
 	struct timer retry;
 	int64_t gone_ms; /* when the broker went away */
+	bool said_gone;
 	int exit_status;
 	struct err why;
 };
 
 static const struct broker_lease_handler handler;
 
+/* A door that attached once is known by its secret: it offers itself again to a broker that is new. */
 static void hold(struct lease *lease)
 {
+	if (lease->secret)
+		(void)json_object_set_new(lease->request, "door",
+					  json_pack("{s:s}", "secret",
+						    secret_bytes(lease->secret)));
 	lease->held = broker_lease_open(lease->client, lease->request, &handler, lease);
 }
 
@@ -45,6 +58,8 @@ struct lease *lease_new(struct loop *loop, struct broker_client *client, const j
 	lease->loop = loop;
 	lease->client = client;
 	lease->request = json_copy((json_t *)request);
+	const char *const attach = json_get_string(request, "attach");
+	lease->inside = attach && !strcmp(attach, "inside");
 	hold(lease);
 	return lease;
 }
@@ -64,6 +79,9 @@ void lease_free(struct lease *lease)
 	json_decref(lease->request);
 	json_decref(lease->session);
 	json_decref(lease->addresses);
+	free(lease->door_directory);
+	secret_unref(lease->ticket);
+	secret_unref(lease->secret);
 	free(lease->broker);
 	free(lease);
 }
@@ -76,6 +94,11 @@ enum lease_state lease_state(const struct lease *lease)
 const json_t *lease_session(const struct lease *lease)
 {
 	return lease->session;
+}
+
+const struct lease_door *lease_door(const struct lease *lease)
+{
+	return lease->ticket ? &lease->door : NULL;
 }
 
 bool lease_pinned(const struct lease *lease)
@@ -144,40 +167,138 @@ void lease_pin(struct lease *lease, json_t *addresses)
 	lease->call = broker_client_call(lease->client, "PATCH", path, body, on_pinned, lease);
 }
 
+/* The answer of a broker that does not keep to the contract. */
+static void lose_to_strange(struct lease *lease, const char *what)
+{
+	const struct broker_answer strange = {.exit_status = STATUS_BROKER,
+					      .code = "unreachable",
+					      .message = what};
+
+	lose(lease, &strange);
+}
+
+/* From here on the sandbox is served. */
+static void open_up(struct lease *lease)
+{
+	lease->state = LEASE_OPEN;
+	lease->gone_ms = 0;
+	lease->said_gone = false;
+	lease->call = broker_client_call(lease->client, "GET", "/v1/status", NULL, on_broker_known,
+					 lease);
+}
+
+/* The sandbox knows this address and no other. */
+static void keep_endpoint(struct lease *lease)
+{
+	lease->pinned = json_object_get(lease->request, "peer") != NULL;
+	(void)json_object_set(lease->request, "listen", json_object_get(lease->session, "listen"));
+}
+
+/* The first time, the session says how its door attaches. */
+static void keep_door(struct lease *lease)
+{
+	json_t *const door = json_object_get(lease->session, "door");
+	const char *const directory = json_get_string(door, "dir");
+	const char *const ticket = json_get_string(door, "ticket");
+	const char *const secret = json_get_string(door, "secret");
+
+	if (!directory || !ticket || !secret) {
+		lose_to_strange(lease, "its session says no door");
+		return;
+	}
+	lease->door_directory = xstrdup(directory);
+	lease->ticket = secret_new(ticket, strlen(ticket));
+	lease->secret = secret_new(secret, strlen(secret));
+	lease->door = (struct lease_door){lease->door_directory, lease->ticket};
+}
+
+static int64_t retry_ms(const struct lease *lease)
+{
+	return lease->inside ? LEASE_INSIDE_RETRY_MS : LEASE_RETRY_MS;
+}
+
+/* How long a broker that is away is still waited for; 0 or less: no longer. */
+static int64_t patience_ms(const struct lease *lease)
+{
+	const int64_t now_ms = clock_boot_ms(loop_timers(lease->loop)->clock);
+
+	return lease->gone_ms + retry_ms(lease) - now_ms;
+}
+
+static void on_never_attached(struct timer *timer)
+{
+	static const struct broker_answer never = {
+		.exit_status = STATUS_BROKER,
+		.code = "ended",
+		.message = "it is back, but the door did not attach to it again",
+	};
+
+	lose(CONTAINER_OF(timer, struct lease, retry), &never);
+}
+
+/* Nobody is served before the door has attached: to a broker that is new, as long as that is waited for. */
+static void await_door(struct lease *lease)
+{
+	if (lease->state == LEASE_OPENING) {
+		lease->state = LEASE_ATTACHING;
+		keep_door(lease);
+		return;
+	}
+	const int64_t left_ms = patience_ms(lease);
+	timer_set_after(loop_timers(lease->loop), &lease->retry, left_ms > 0 ? left_ms : 0,
+			on_never_attached);
+}
+
 static void on_opened(void *ctx, const json_t *session)
 {
 	struct lease *const lease = ctx;
 	const bool again = lease->session != NULL;
 
 	if (!broker_session_id_is_valid(json_get_string(session, "id"))) {
-		static const struct broker_answer strange = {.exit_status = STATUS_BROKER,
-							     .code = "unreachable",
-							     .message = "its session has no id"};
-		lose(lease, &strange);
+		lose_to_strange(lease, "its session has no id");
 		return;
 	}
 	json_decref(lease->session);
-	lease->session = json_incref((json_t *)session);
-	lease->state = LEASE_OPEN;
-	lease->gone_ms = 0;
-	lease->pinned = json_object_get(lease->request, "peer") != NULL;
-	/* The sandbox knows this address and no other. */
-	(void)json_object_set(lease->request, "listen", json_object_get(session, "listen"));
+	lease->session = json_copy((json_t *)session);
 	/* What the sandbox may do was settled before it started. */
 	(void)json_object_set_new(lease->request, "preflight", json_string("none"));
+	if (lease->inside) {
+		await_door(lease);
+		return;
+	}
+	keep_endpoint(lease);
+	open_up(lease);
 	if (again)
 		notice("the broker is back; the session was opened again");
-	lease->call = broker_client_call(lease->client, "GET", "/v1/status", NULL, on_broker_known,
-					 lease);
+}
+
+static void on_event(void *ctx, const json_t *event)
+{
+	struct lease *const lease = ctx;
+	const char *const name = json_get_string(event, "event");
+
+	if (!lease->inside || lease->state == LEASE_OPEN || !name || strcmp(name, "attached") != 0)
+		return;
+	if (lease->state == LEASE_RETRYING)
+		notice("the broker is back; the session was opened again");
+	timer_stop(loop_timers(lease->loop), &lease->retry);
+	open_up(lease);
 }
 
 static void on_retry(struct timer *timer);
 
+/* Not at once: what ends a session may also be a broker that is there. */
+static void say_gone(struct lease *lease)
+{
+	if (!lease->said_gone)
+		notice("the broker is gone; waiting %lld s for it",
+		       (long long)retry_ms(lease) / 1000);
+	lease->said_gone = true;
+}
+
 static void retry_later(struct lease *lease, const struct broker_answer *answer)
 {
-	const int64_t now_ms = clock_boot_ms(loop_timers(lease->loop)->clock);
-
-	if (now_ms - lease->gone_ms >= LEASE_RETRY_MS) {
+	if (patience_ms(lease) <= 0) {
 		lose(lease, answer);
 		lease->exit_status = STATUS_BROKER;
 		return;
@@ -192,16 +313,23 @@ static void on_found(void *ctx, const struct broker_answer *answer)
 		.code = "ended",
 		.message = "it has ended the session: closed by hand, expired or reloaded",
 	};
+	static const struct broker_answer ended_inside = {
+		.exit_status = STATUS_BROKER,
+		.code = "ended",
+		.message = "it has ended the session: its door ended, or it was closed by hand, "
+			   "expired or reloaded",
+	};
 	struct lease *const lease = ctx;
 
 	lease->call = NULL;
 	if (answer->exit_status) {
+		say_gone(lease);
 		retry_later(lease, answer);
 		return;
 	}
 	AUTO_FREE char *broker = broker_of(answer->body);
 	if (lease->broker && !strcmp(lease->broker, broker))
-		lose(lease, &ended);
+		lose(lease, lease->inside ? &ended_inside : &ended);
 	else
 		hold(lease);
 }
@@ -211,11 +339,13 @@ static void on_ready(void *ctx, const struct broker_answer *answer)
 	struct lease *const lease = ctx;
 
 	lease->call = NULL;
-	if (answer->exit_status)
+	if (answer->exit_status) {
+		say_gone(lease);
 		retry_later(lease, answer);
-	else
+	} else {
 		lease->call = broker_client_call(lease->client, "GET", "/v1/status", NULL, on_found,
 						 lease);
+	}
 }
 
 /* A broker that drains still says who it is: ask first whether it is one to stay with. */
@@ -231,18 +361,20 @@ static void on_ended(void *ctx, const struct broker_answer *answer)
 	struct lease *const lease = ctx;
 
 	lease->held = NULL;
-	if (lease->state == LEASE_OPENING) {
+	if (lease->state == LEASE_OPENING || lease->state == LEASE_ATTACHING) {
 		lose(lease, answer);
 		return;
 	}
-	if (!lease->gone_ms) {
+	if (!lease->gone_ms)
 		lease->gone_ms = clock_boot_ms(loop_timers(lease->loop)->clock);
-		notice("the broker is gone; waiting %d s for it", LEASE_RETRY_MS / 1000);
-	}
 	lease->state = LEASE_RETRYING;
 	lease->pinned = false;
 	broker_call_cancel(TAKE(lease->call));
 	retry_later(lease, answer);
 }
 
-static const struct broker_lease_handler handler = {.opened = on_opened, .ended = on_ended};
+static const struct broker_lease_handler handler = {
+	.opened = on_opened,
+	.event = on_event,
+	.ended = on_ended,
+};

@@ -174,8 +174,13 @@ static int check_named(const char *src, const struct mount_guard *guard, const c
 		if (path && *path == '/' && touches(src, path, TREE))
 			return refuse(what, src, path, named[i].what, err);
 	}
-	if (guard->control && touches(src, guard->control, TREE))
+	if (!guard->control)
+		return 0;
+	if (touches(src, guard->control, TREE))
 		return refuse(what, src, guard->control, "the broker's control socket", err);
+	AUTO_FREE char *attach = path_beside(guard->control, "private");
+	if (touches(src, attach, TREE))
+		return refuse(what, src, attach, "where doors attach to the broker", err);
 	return 0;
 }
 

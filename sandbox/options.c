@@ -10,6 +10,7 @@
 #include "sandbox/option_table.h"
 #include "sandbox/presets.h"
 #include "sandbox/providers.h"
+#include "sandbox/shut.h"
 #include "sandbox/user.h"
 #include "sandbox/variables.h"
 
@@ -20,7 +21,7 @@
 
 /* In the order of their enums. */
 static const char *const preflight_words[] = {"grant", "mint", "none", NULL};
-static const char *const attach_words[] = {"gateway", NULL};
+static const char *const attach_words[] = {"inside", "gateway", NULL};
 static const char *const engine_words[] = {"docker", "podman", "none", NULL};
 
 const char *preflight_name(enum preflight preflight)
@@ -131,8 +132,10 @@ static const struct option_spec specs[] = {
 	{"--interactive", NULL, OPTION_SWITCH, AT(interactive), .help = "pass standard input"},
 	{"--preflight", "grant|mint|none", OPTION_WORD, AT(preflight), preflight_words,
 	 .help = "what is tried before the container exists; default: grant"},
-	{"--attach", "gateway", OPTION_WORD, AT(attach), attach_words,
-	 .help = "how the sandbox reaches its endpoint; default: gateway"},
+	{"--attach", "inside|gateway", OPTION_WORD, AT(attach), attach_words,
+	 .help = "where the sandbox's endpoint is; default: inside"},
+	{"--shut", "CIDR", OPTION_LIST, AT(shut), .check = shut_check,
+	 .help = "inside: instead of the other clouds' and hosts' metadata addresses; repeat"},
 	{"--engine", "docker|podman|none", OPTION_WORD, AT(engine), engine_words,
 	 .help = "default: docker; none: no sandbox at all"},
 	{"--engine-arg", "--NAME=VALUE", OPTION_LIST, AT(engine_args), .check = engine_arg_check,
@@ -160,6 +163,7 @@ void run_options_deinit(struct run_options *options)
 	strv_deinit(&options->env);
 	strv_deinit(&options->env_force);
 	strv_deinit(&options->mounts);
+	strv_deinit(&options->shut);
 	strv_deinit(&options->engine_args);
 }
 
@@ -180,6 +184,8 @@ static int check_together(const struct run_options *options, struct err *err)
 		 "--profile beside --provider; keep one of them"},
 		{options->context && !options->kubeconfig,
 		 "--context needs --kubeconfig FILE beside it"},
+		{options->shut.count && options->attach != ATTACH_INSIDE,
+		 "--shut beside --attach gateway; only a door shuts addresses"},
 		{options->json && !options->dry_run, "--json needs --dry-run beside it"},
 		{options->dry_run && options->engine == ENGINE_NONE,
 		 "--dry-run beside --engine none; without a sandbox everything crosses"},
@@ -221,7 +227,7 @@ int run_options_parse(struct run_options *out, int argc, char **argv, struct err
 		return -1;
 	if (out->help)
 		return 0;
-	if (check_together(out, err))
+	if (check_together(out, err) || (out->shut.count && shut_check_list(&out->shut, err)))
 		return -1;
 	return take_rest(out, argv + rest, err);
 }

@@ -22,6 +22,7 @@ enum preflight {
 };
 
 enum attach {
+	ATTACH_INSIDE, /* the default: the endpoint is in the sandbox's own network namespace */
 	ATTACH_GATEWAY,
 };
 
@@ -52,6 +53,7 @@ struct run_options {
 	bool interactive;
 	enum preflight preflight;
 	enum attach attach;
+	struct strv shut; /* networks, instead of the default ones */
 	enum engine_kind engine;
 	struct strv engine_args; /* --name=value, each name allowed */
 	bool allow_admin_kubeconfig;
@@ -79,6 +81,6 @@ void run_options_help(struct buf *out);
 /* STDIO_TTY implies that standard input is passed. */
 enum stdio run_options_stdio(const struct run_options *options);
 
-/* The words of --preflight and --attach: "grant", "gateway". */
+/* The words of --preflight and --attach: "grant", "inside". */
 const char *preflight_name(enum preflight preflight);
 const char *attach_name(enum attach attach);

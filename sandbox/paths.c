@@ -42,6 +42,13 @@ char *path_join(const char *top, const char *below)
 	return *below ? xasprintf("%s/%s", top, below) : xstrdup(top);
 }
 
+char *path_beside(const char *path, const char *name)
+{
+	const char *const slash = strrchr(path, '/');
+
+	return slash ? xasprintf("%.*s/%s", (int)(slash - path), path, name) : xstrdup(name);
+}
+
 bool path_is_directory(const char *path)
 {
 	struct stat st;

@@ -20,4 +20,7 @@ bool path_is_within(const char *path, const char *top);
 /* "top/below", or top where below is empty. The caller's. */
 NODISCARD char *path_join(const char *top, const char *below);
 
+/* That name in the directory where `path` is. The caller's. */
+NODISCARD char *path_beside(const char *path, const char *name);
+
 bool path_is_directory(const char *path);

@@ -9,6 +9,7 @@
 #include "sandbox/mounts.h"
 #include "sandbox/paths.h"
 #include "sandbox/plan_argv.h"
+#include "sandbox/plan_door.h"
 #include "sandbox/plan_flags.h"
 #include "sandbox/presets.h"
 #include "sandbox/providers.h"
@@ -51,8 +52,7 @@ int plan_wants_session(const struct run_options *options, const struct caller *c
 	return 0;
 }
 
-/* A user's name may hold what an owner may not. The caller's. */
-static char *owner_of(const struct run_options *options, const struct caller *caller)
+char *plan_owner(const struct run_options *options, const struct caller *caller)
 {
 	char *const owner =
 		xstrndup(options->owner ? options->owner : caller->user, MAX_OWNER_BYTES);
@@ -67,7 +67,7 @@ static char *owner_of(const struct run_options *options, const struct caller *ca
 static void name_things(struct plan *plan, const struct plan_inputs *in)
 {
 	plan->run_id = xstrdup(in->run_id);
-	plan->owner = owner_of(in->options, in->caller);
+	plan->owner = plan_owner(in->options, in->caller);
 	plan->name = xasprintf("postern-%s-%s", plan->owner, plan->run_id);
 	plan->directory = xstrdup(in->directory);
 	plan->cidfile = path_join(plan->directory, "cid");
@@ -85,6 +85,9 @@ static void copy_engine(struct engine_facts *to, const struct engine_facts *from
 	to->version = copy(from->version);
 	to->host_address = copy(from->host_address);
 	to->image_user = copy(from->image_user);
+	to->kernel = copy(from->kernel);
+	to->runtime = copy(from->runtime);
+	to->network_driver = copy(from->network_driver);
 }
 
 static void copy_choices(struct plan *plan, const struct run_options *options)
@@ -222,10 +225,22 @@ static int add_preset(struct plan *plan, const struct plan_inputs *in, struct er
 	return 0;
 }
 
+/* By what the sandbox calls its endpoint. */
+static void add_session_hosts(struct plan *plan)
+{
+	static const char *const gateway[] = {PLAN_HOST_ALIAS, NULL};
+	static const char *const inside[] = {PLAN_METADATA_ADDRESS, PLAN_METADATA_NAME,
+					     PLAN_METADATA_SHORT_NAME, NULL};
+
+	if (!plan->session.wanted)
+		return;
+	for (const char *const *host = plan->door.wanted ? inside : gateway; *host; host++)
+		strv_add(&plan->no_proxy, *host, strlen(*host));
+}
+
 static void add_no_proxy(struct plan *plan, const struct plan_inputs *in)
 {
-	if (plan->session.wanted)
-		strv_add(&plan->no_proxy, PLAN_HOST_ALIAS, strlen(PLAN_HOST_ALIAS));
+	add_session_hosts(plan);
 	if (in->api_server_host && !strv_contains(&plan->no_proxy, in->api_server_host))
 		strv_add(&plan->no_proxy, in->api_server_host, strlen(in->api_server_host));
 	if (plan->no_proxy.count)
@@ -269,7 +284,7 @@ int plan_new(const struct plan_inputs *inputs, struct plan **out, struct err *er
 	copy_engine(&plan->engine, inputs->engine);
 	name_things(plan, inputs);
 	copy_choices(plan, inputs->options);
-	if (plan_session_of(plan, inputs, err) ||
+	if (plan_session_of(plan, inputs, err) || plan_add_door(plan, inputs, err) ||
 	    user_choose(inputs->options, inputs->caller, plan->engine.image_user, &plan->user,
 			err) ||
 	    add_mounts(plan, inputs, err) || add_variables(plan, inputs, err) ||
@@ -305,9 +320,25 @@ void plan_free(struct plan *plan)
 		(char *)plan->engine.version,
 		(char *)plan->engine.host_address,
 		(char *)plan->engine.image_user,
+		(char *)plan->engine.kernel,
+		(char *)plan->engine.runtime,
+		(char *)plan->engine.network_driver,
+		plan->door.name,
+		plan->door.cidfile,
+		plan->door.binary,
+		plan->door.attach,
+		plan->door.directory,
+		plan->door.ticket,
+		plan->door.id,
 	};
-	struct strv *const lists[] = {&plan->flags,    &plan->no_proxy, &plan->refused,
-				      &plan->warnings, &plan->command,	&plan->argv};
+	struct strv *const lists[] = {
+		&plan->flags,	   &plan->no_proxy,
+		&plan->refused,	   &plan->warnings,
+		&plan->command,	   &plan->argv,
+		&plan->start_argv, &plan->pull,
+		&plan->door.flags, &plan->door.nameservers,
+		&plan->door.shut,  &plan->door.argv,
+	};
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		free(texts[i]);
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)

@@ -31,6 +31,7 @@ struct provider;
 #define PLAN_LABEL_OWNER "postern.owner"
 #define PLAN_LABEL_RUN "postern.run"
 #define PLAN_LABEL_SESSION "postern.session"
+#define PLAN_LABEL_ROLE "postern.role" /* "door"; the sandbox itself has none */
 #define PLAN_LABEL_LAUNCHER_PID "postern.launcher-pid"
 #define PLAN_LABEL_LAUNCHER_START "postern.launcher-start"
 /* Hex digits of a run's id. */
@@ -50,6 +51,22 @@ struct plan_session {
 	char *label;   /* what the broker calls it: the container's name */
 	int64_t ttl_s; /* 0: the profile's own */
 	char *id;      /* NULL until plan_bind_session() */
+};
+
+/* The container that opens the endpoint in the sandbox's own network namespace: --attach inside. */
+struct plan_door {
+	bool wanted; /* false: all of it is empty, the sandbox has a network of its own */
+	char *name;
+	char *cidfile;
+	char *binary;	 /* postern-door, on the host */
+	char *attach;	 /* directory of the broker's socket: expected, then plan_bind_attach()'s */
+	char *directory; /* the run's, for the ticket alone */
+	char *ticket;	 /* the file in it, there until the door has attached */
+	struct strv shut;	 /* networks that the sandbox is kept from */
+	struct strv nameservers; /* in those networks, whose port 53 stays open */
+	struct strv flags;	 /* of the engine: network, names; and what is of the image */
+	struct strv argv;	 /* makes it */
+	char *id;		 /* NULL until plan_bind_door() */
 };
 
 struct plan {
@@ -97,8 +114,15 @@ struct plan {
 	struct strv warnings;
 	char *image;
 	struct strv command;
-	struct strv argv; /* as it is executed; argv[0] is the engine's binary */
+	struct plan_door door;
+	struct strv pull; /* fetches the image before the session opens; empty: need not be */
+	struct strv argv; /* makes the container, and starts it where there is no door */
+	/* With a door: starts the container that argv has made. */
+	struct strv start_argv;
 };
+
+/* Whose runs these are: a user's name may hold what an owner may not. The caller's. */
+char *plan_owner(const struct run_options *options, const struct caller *caller);
 
 /* What a plan is made of. Borrowed during plan_new(). */
 struct plan_inputs {
@@ -113,6 +137,9 @@ struct plan_inputs {
 	const char *api_server_host;
 	const char *
 		control; /* the broker's control socket, which no mount may hold; NULL: not known */
+	/* Of a run with a door: its program, and the host's nameservers (NULL: none are known). */
+	const char *door_binary;
+	const struct strv *nameservers;
 	const char *run_id;
 	const char *directory; /* absolute; need not exist yet */
 	pid_t launcher_pid;
@@ -145,7 +172,14 @@ static inline void plan_free_p(struct plan **plan)
 NODISCARD int plan_bind_session(struct plan *plan, const char *id, const struct variables *env,
 				struct err *err);
 
-/* The whole environment of the engine's process that starts the container, with values. */
+/*
+ * Puts in where the broker's attach socket is, and then the full id of the container that was made as the
+ * door. ERR_INVALID: a directory that no engine can mount.
+ */
+NODISCARD int plan_bind_attach(struct plan *plan, const char *directory, struct err *err);
+void plan_bind_door(struct plan *plan, const char *id);
+
+/* The whole environment of the engine's process that makes the container, with values. */
 void plan_run_environ(const struct plan *plan, struct environ_block *out);
 /* The same for every other call of the engine: nothing that crosses is in it. */
 void plan_engine_environ(const struct plan *plan, struct environ_block *out);

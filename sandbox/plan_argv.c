@@ -5,6 +5,7 @@
 #include "broker/base/buf.h"
 #include "broker/base/secret.h"
 #include "sandbox/plan.h"
+#include "sandbox/plan_door.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,17 +14,18 @@
 #define MAX_ENV_FILE_BYTES ((size_t)64 << 10)
 /* Stands for the id of a session that is not open yet. */
 #define NO_SESSION_ID "SESSION"
+/* And for that of a door that is not made yet. */
+#define NO_DOOR_ID "DOOR"
 
-static void add_labels(struct plan *plan)
+void plan_add_labels(const struct plan *plan, struct strv *argv)
 {
-	strv_addf(&plan->argv, "--label=" PLAN_LABEL_OWNER "=%s", plan->owner);
-	strv_addf(&plan->argv, "--label=" PLAN_LABEL_RUN "=%s", plan->run_id);
+	strv_addf(argv, "--label=" PLAN_LABEL_OWNER "=%s", plan->owner);
+	strv_addf(argv, "--label=" PLAN_LABEL_RUN "=%s", plan->run_id);
 	if (plan->session.wanted)
-		strv_addf(&plan->argv, "--label=" PLAN_LABEL_SESSION "=%s",
+		strv_addf(argv, "--label=" PLAN_LABEL_SESSION "=%s",
 			  plan->session.id ? plan->session.id : NO_SESSION_ID);
-	strv_addf(&plan->argv, "--label=" PLAN_LABEL_LAUNCHER_PID "=%lld",
-		  (long long)plan->launcher_pid);
-	strv_addf(&plan->argv, "--label=" PLAN_LABEL_LAUNCHER_START "=%llu",
+	strv_addf(argv, "--label=" PLAN_LABEL_LAUNCHER_PID "=%lld", (long long)plan->launcher_pid);
+	strv_addf(argv, "--label=" PLAN_LABEL_LAUNCHER_START "=%llu",
 		  (unsigned long long)plan->launcher_start);
 }
 
@@ -71,20 +73,44 @@ static void add_mounts(struct plan *plan)
 	}
 }
 
+/* The sandbox joins by the full id: a name could be another container's by then. */
+static void add_network(struct plan *plan)
+{
+	if (plan->door.wanted)
+		strv_addf(&plan->argv, "--network=container:%s",
+			  plan->door.id ? plan->door.id : NO_DOOR_ID);
+}
+
+static void render_start(struct plan *plan)
+{
+	strv_deinit(&plan->start_argv);
+	if (!plan->door.wanted)
+		return;
+	strv_addf(&plan->start_argv, "%s", plan->engine.binary);
+	strv_addf(&plan->start_argv, "start");
+	strv_addf(&plan->start_argv, "--attach");
+	if (plan->stdio != STDIO_OUTPUT)
+		strv_addf(&plan->start_argv, "--interactive");
+	strv_addf(&plan->start_argv, "%s", plan->name);
+}
+
 void plan_render(struct plan *plan)
 {
 	strv_deinit(&plan->argv);
 	strv_addf(&plan->argv, "%s", plan->engine.binary);
-	strv_addf(&plan->argv, "run");
+	strv_addf(&plan->argv, "%s", plan->door.wanted ? "create" : "run");
 	strv_addf(&plan->argv, "--name=%s", plan->name);
-	add_labels(plan);
+	plan_add_labels(plan, &plan->argv);
 	strv_addf(&plan->argv, "--cidfile=%s", plan->cidfile);
+	add_network(plan);
 	strv_copy(&plan->argv, &plan->flags);
 	add_mounts(plan);
 	strv_addf(&plan->argv, "--env-file=%s", plan->env_file);
 	add_variables(plan);
 	strv_addf(&plan->argv, "%s", plan->image);
 	strv_copy(&plan->argv, &plan->command);
+	render_start(plan);
+	plan_render_door(plan);
 }
 
 void plan_run_environ(const struct plan *plan, struct environ_block *out)

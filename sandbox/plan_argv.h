@@ -5,6 +5,10 @@
 #pragma once
 
 struct plan;
+struct strv;
 
-/* Makes argv and env_file_text anew from the rest of the plan. */
+/* Makes the argument vectors and env_file_text anew from the rest of the plan. */
 void plan_render(struct plan *plan);
+
+/* The labels by which what a launcher left is found. */
+void plan_add_labels(const struct plan *plan, struct strv *argv);

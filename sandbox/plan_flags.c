@@ -7,11 +7,11 @@
 #include "sandbox/engine_args.h"
 #include "sandbox/paths.h"
 #include "sandbox/plan.h"
+#include "sandbox/version.h"
 
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* A container's /tmp is 0755 in some images: without the mode only root could write. */
@@ -35,23 +35,20 @@ void plan_warn(struct plan *plan, const char *fmt, ...)
 	va_end(ap);
 }
 
-static void add(struct plan *plan, const char *name, const char *value)
+static void add_to(struct strv *flags, const char *name, const char *value)
 {
-	AUTO_FREE char *flag = xasprintf("--%s%s%s", name, value ? "=" : "", value ? value : "");
-
-	strv_add(&plan->flags, flag, strlen(flag));
+	strv_addf(flags, "--%s%s%s", name, value ? "=" : "", value ? value : "");
 }
 
-/* Whether the version ("4.3.1", "4.7.0-dev") is at least major.minor; one that is not known is. */
-static bool version_is_at_least(const char *version, unsigned long major, unsigned long minor)
+static void add(struct plan *plan, const char *name, const char *value)
 {
-	char *end = NULL;
+	add_to(&plan->flags, name, value);
+}
 
-	if (!version || *version < '0' || *version > '9')
-		return true;
-	const unsigned long its_major = strtoul(version, &end, 10);
-	const unsigned long its_minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
-	return its_major > major || (its_major == major && its_minor >= minor);
+/* Names and networks are the door's, where there is one: engines refuse or ignore them at the sandbox. */
+static struct strv *network_flags(struct plan *plan)
+{
+	return plan->door.wanted ? &plan->door.flags : &plan->flags;
 }
 
 /* By which address the sandbox reaches the host: engines differ in what they know. */
@@ -80,7 +77,7 @@ static int add_host(struct plan *plan, struct err *err)
 			address = entry->address;
 		break;
 	}
-	if (!address && !plan->session.wanted)
+	if (!address && (!plan->session.wanted || plan->door.wanted))
 		return 0;
 	if (!address)
 		return err_set(
@@ -89,7 +86,7 @@ static int add_host(struct plan *plan, struct err *err)
 			"be read; use 4.7 or later, or --network with a bridge that has one",
 			engine_kind_name(engine->kind), engine->version);
 	AUTO_FREE char *value = xasprintf(PLAN_HOST_ALIAS ":%s", address);
-	add(plan, "add-host", value);
+	add_to(network_flags(plan), "add-host", value);
 	return 0;
 }
 
@@ -135,7 +132,7 @@ static void add_file_systems(struct plan *plan, const struct run_options *option
 
 static void warn_of_unreachable_host(struct plan *plan)
 {
-	if (!plan->session.wanted)
+	if (!plan->session.wanted || plan->door.wanted)
 		return;
 	if (plan->network && !strcmp(plan->network, "none"))
 		plan_warn(plan, "--network none has no way to the session's endpoint");
@@ -144,6 +141,30 @@ static void warn_of_unreachable_host(struct plan *plan)
 			  "a rootless %s may have no way to the session's endpoint: its bridge is "
 			  "in a namespace of its own",
 			  engine_kind_name(plan->engine.kind));
+}
+
+static void add_engine_args(struct plan *plan, const struct run_options *options)
+{
+	for (size_t i = 0; i < options->engine_args.count; i++) {
+		const char *const arg = options->engine_args.items[i];
+		switch (engine_arg_target(arg)) {
+		case ENGINE_ARG_SANDBOX:
+			strv_add(&plan->flags, arg, strlen(arg));
+			break;
+		case ENGINE_ARG_NETWORK:
+			strv_add(network_flags(plan), arg, strlen(arg));
+			break;
+		case ENGINE_ARG_IMAGE:
+			strv_add(&plan->flags, arg, strlen(arg));
+			if (plan->door.wanted)
+				strv_add(&plan->door.flags, arg, strlen(arg));
+			break;
+		case ENGINE_ARG_PULL:
+			if (!plan->door.wanted)
+				strv_add(&plan->flags, arg, strlen(arg));
+			break;
+		}
+	}
 }
 
 int plan_add_flags(struct plan *plan, const struct run_options *options, struct err *err)
@@ -155,7 +176,7 @@ int plan_add_flags(struct plan *plan, const struct run_options *options, struct 
 	if (plan->stdio == STDIO_TTY)
 		add(plan, "tty", NULL);
 	if (plan->network)
-		add(plan, "network", plan->network);
+		add_to(network_flags(plan), "network", plan->network);
 	if (add_host(plan, err))
 		return -1;
 	if (plan->user)
@@ -163,7 +184,7 @@ int plan_add_flags(struct plan *plan, const struct run_options *options, struct 
 	if (add_workdir(plan, options, err))
 		return -1;
 	add_file_systems(plan, options);
-	strv_copy(&plan->flags, &options->engine_args);
+	add_engine_args(plan, options);
 	warn_of_unreachable_host(plan);
 	return 0;
 }

@@ -61,15 +61,25 @@ static void print_head(const struct plan *plan, struct buf *out)
 		buf_addf(out, "%-12s %llds\n", "timeout", (long long)plan->timeout_s);
 }
 
+static void print_vector(struct buf *out, const char *title, const struct strv *argv)
+{
+	if (!argv->count)
+		return;
+	buf_addf(out, "\n%s\n", title);
+	for (size_t i = 0; i < argv->count; i++) {
+		buf_add(out, "  ");
+		print_word(out, argv->items[i]);
+		buf_add(out, "\n");
+	}
+}
+
 void plan_print(const struct plan *plan, struct buf *out)
 {
 	print_head(plan, out);
-	buf_add(out, "\nargv\n");
-	for (size_t i = 0; i < plan->argv.count; i++) {
-		buf_add(out, "  ");
-		print_word(out, plan->argv.items[i]);
-		buf_add(out, "\n");
-	}
+	print_vector(out, "pull", &plan->pull);
+	print_vector(out, "door argv", &plan->door.argv);
+	print_vector(out, "argv", &plan->argv);
+	print_vector(out, "start argv", &plan->start_argv);
 	buf_add(out, "\nvariables\n");
 	for (size_t i = 0; i < plan->container.count; i++)
 		buf_addf(out, "  %-8s %s\n", variable_source_name(plan->container.items[i].source),
@@ -141,6 +151,22 @@ static json_t *mounts_of(const struct plan *plan)
 	return array;
 }
 
+static json_t *list_or_null(const struct strv *list)
+{
+	return list->count ? list_of(list) : json_null();
+}
+
+static json_t *door_of(const struct plan *plan)
+{
+	const struct plan_door *const door = &plan->door;
+
+	if (!door->wanted)
+		return json_null();
+	return json_pack("{s:o, s:o, s:o, s:o}", "name", text_or_null(door->name), "argv",
+			 list_of(&door->argv), "shut", list_of(&door->shut), "nameservers",
+			 list_of(&door->nameservers));
+}
+
 static json_t *session_of(const struct plan *plan)
 {
 	if (!plan->session.wanted)
@@ -169,7 +195,10 @@ void plan_print_json(const struct plan *plan, struct buf *out)
 		{"user", text_or_null(plan->user)},
 		{"network", text_or_null(plan->network)},
 		{"timeout_s", plan->timeout_s ? json_integer(plan->timeout_s) : json_null()},
+		{"pull", list_or_null(&plan->pull)},
+		{"door", door_of(plan)},
 		{"argv", list_of(&plan->argv)},
+		{"start_argv", list_or_null(&plan->start_argv)},
 		{"variables", variables_of(&plan->container)},
 		{"client_variables", variables_of(&plan->client)},
 		{"mounts", mounts_of(plan)},

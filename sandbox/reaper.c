@@ -20,8 +20,8 @@
 #define CALL_TIMEOUT_S 30
 
 /*
- * When it is tried to remove the container, in ms after the end of the launcher. Again and again, since
- * the daemon may be making it for a client that is gone; "no such container" is told by no exit status.
+ * When it is tried to remove the containers, in ms after the end of the launcher. Again and again, since
+ * the daemon may be making one for a client that is gone; "no such container" is told by no exit status.
  */
 static const int tries_ms[] = {0, 300, 700, 1200, 2000, 5000, 10000, 20000};
 
@@ -32,10 +32,10 @@ static void sleep_ms(int ms)
 	(void)nanosleep(&span, NULL);
 }
 
-static void remove_container(const struct reaper_task *task)
+static void remove_container(const struct reaper_task *task, const char *container)
 {
 	char *const argv[] = {
-		(char *)task->binary, "rm", "--force", "--volumes", (char *)task->container, NULL,
+		(char *)task->binary, "rm", "--force", "--volumes", (char *)container, NULL,
 	};
 	posix_spawnattr_t attributes;
 	sigset_t none;
@@ -58,24 +58,26 @@ static void remove_container(const struct reaper_task *task)
 	(void)posix_spawnattr_destroy(&attributes);
 }
 
-/* Reads until the launcher is gone. True where it has dismissed us; else its client, or -1. */
-static bool wait_for_end(int pipe, int *client)
+/* Reads until the launcher is gone. True where it has dismissed us; else its clients, -1 where there is none. */
+static bool wait_for_end(int pipe, int clients[static REAPER_CLIENTS])
 {
 	pid_t said;
 
-	*client = -1;
-	for (;;) {
-		const ssize_t n = read(pipe, &said, sizeof(said));
-		if (n < 0 && errno == EINTR)
-			continue;
+	for (size_t i = 0; i < REAPER_CLIENTS; i++)
+		clients[i] = -1;
+	for (size_t i = 0;; i = (i + 1) % REAPER_CLIENTS) {
+		ssize_t n;
+		do
+			n = read(pipe, &said, sizeof(said));
+		while (n < 0 && errno == EINTR);
 		if (n != sizeof(said))
 			return false;
 		if (said == DISMISSED)
 			return true;
 		/* Taken while the launcher has not reaped it: the number cannot be another's. */
-		if (*client >= 0)
-			close(*client);
-		*client = (int)syscall(SYS_pidfd_open, said, 0);
+		if (clients[i] >= 0)
+			close(clients[i]);
+		clients[i] = (int)syscall(SYS_pidfd_open, said, 0);
 	}
 }
 
@@ -97,17 +99,20 @@ static int keep_only(int pipe)
 
 static void reap(const struct reaper_task *task, int pipe)
 {
+	int clients[REAPER_CLIENTS];
 	int waited_ms = 0;
-	int client;
 
-	if (wait_for_end(pipe, &client))
+	if (wait_for_end(pipe, clients))
 		return;
-	if (client >= 0)
-		(void)syscall(SYS_pidfd_send_signal, client, SIGKILL, NULL, 0);
+	for (size_t i = 0; i < REAPER_CLIENTS; i++)
+		if (clients[i] >= 0)
+			(void)syscall(SYS_pidfd_send_signal, clients[i], SIGKILL, NULL, 0);
 	for (size_t i = 0; i < ARRAY_LEN(tries_ms); i++) {
 		sleep_ms(tries_ms[i] - waited_ms);
 		waited_ms = tries_ms[i];
-		remove_container(task);
+		remove_container(task, task->container);
+		if (task->door)
+			remove_container(task, task->door);
 		if (!i)
 			run_dir_remove_path(task->directory);
 	}

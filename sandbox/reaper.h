@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who removes the container when the launcher cannot: a process in a session of its own that waits for
+ * Who removes the containers when the launcher cannot: a process in a session of its own that waits for
  * the end of a pipe, which comes also when the launcher is killed.
  */
 #pragma once
@@ -12,6 +12,8 @@
 struct environ_block;
 struct err;
 
+#define REAPER_CLIENTS 4
+
 struct reaper {
 	int pipe; /* -1: none runs */
 };
@@ -20,14 +22,15 @@ struct reaper {
 struct reaper_task {
 	const char *binary;		     /* of the engine */
 	const struct environ_block *environ; /* of its calls */
-	const char *container;		     /* its name */
+	const char *container;		     /* the sandbox's name */
+	const char *door;		     /* its door's, removed after it; NULL: it has none */
 	const char *directory;		     /* of the run; removed last */
 };
 
 NODISCARD int reaper_start(struct reaper *reaper, const struct reaper_task *task, struct err *err);
-/* The engine's client that makes the container: it is killed first. */
+/* A client of the engine that makes a container: it is killed first. The last REAPER_CLIENTS count. */
 void reaper_tell_client(const struct reaper *reaper, pid_t client);
 /* All is removed already: it ends and does nothing. */
 void reaper_dismiss(struct reaper *reaper);
-/* It is left to do its work: the container could not be removed, or may still be in the making. */
+/* It is left to do its work: a container could not be removed, or may still be in the making. */
 void reaper_leave(struct reaper *reaper);

@@ -2,7 +2,6 @@
 #include "sandbox/run.h"
 
 #include "broker/base/alloc.h"
-#include "broker/base/buf.h"
 #include "broker/base/err.h"
 #include "broker/base/json.h"
 #include "broker/base/timer.h"
@@ -10,7 +9,7 @@
 #include "broker/net/loop.h"
 #include "sandbox/cidfile.h"
 #include "sandbox/commands.h"
-#include "sandbox/container.h"
+#include "sandbox/door.h"
 #include "sandbox/engine.h"
 #include "sandbox/lease.h"
 #include "sandbox/notice.h"
@@ -18,23 +17,14 @@
 #include "sandbox/plan.h"
 #include "sandbox/reaper.h"
 #include "sandbox/run_files.h"
+#include "sandbox/run_outcome.h"
 #include "sandbox/session_variables.h"
 #include "sandbox/signals.h"
-#include "sandbox/sweep.h"
 
 #include <signal.h>
-#include <string.h>
 
-#define SIGNALLED(signo) (128 + (signo))
 /* After `stop` has come back the client has so long to notice. */
 #define CLIENT_GRACE_MS 5000
-
-/* How the client of the engine ended. */
-struct client_end {
-	bool over;
-	enum child_end end;
-	int status;
-};
 
 struct run {
 	const struct run_inputs *in;
@@ -43,9 +33,14 @@ struct run {
 	struct run_files files;
 	struct lease *lease; /* NULL: no session */
 	struct reaper reaper;
+	struct door *door; /* NULL: open, or none is wanted */
+	bool pulled;
+	bool pull_failed;
+	struct err pull_error;
+	bool door_cut;	 /* it was given up while the engine was at work for it */
 	struct pin *pin; /* NULL: done, or not needed */
 	struct child *client;
-	struct client_end client_end;
+	struct run_client_end client_end;
 	struct child *stop; /* `ENGINE stop`, while it runs */
 	bool stopping;
 	struct timer timeout;
@@ -61,11 +56,14 @@ static struct timer_queue *timers(const struct run *run)
 
 static json_t *session_request(const struct plan *plan)
 {
-	json_t *const request = json_pack("{s:s,s:s,s:s,s:s,s:s}", "profile", plan->session.profile,
+	json_t *const request = json_pack("{s:s,s:s,s:s,s:s}", "profile", plan->session.profile,
 					  "label", plan->session.label, "attach",
-					  attach_name(plan->attach), "pin", "launcher", "preflight",
+					  attach_name(plan->attach), "preflight",
 					  preflight_name(plan->preflight));
 
+	/* An endpoint inside has nobody to be pinned to: only its sandbox reaches it. */
+	if (!plan->door.wanted)
+		(void)json_object_set_new(request, "pin", json_string("launcher"));
 	if (plan->session.ttl_s)
 		(void)json_object_set_new(request, "ttl_s", json_integer(plan->session.ttl_s));
 	return request;
@@ -105,6 +103,7 @@ static int start_reaper(struct run *run, struct err *err)
 		.binary = run->plan->engine.binary,
 		.environ = &block,
 		.container = run->plan->name,
+		.door = run->plan->door.name,
 		.directory = run->plan->directory,
 	};
 
@@ -118,7 +117,7 @@ static void on_client_end(void *ctx, const struct child_result *result)
 
 	run->client = NULL;
 	signals_set_target(&run->signals, NULL);
-	run->client_end = (struct client_end){true, result->end, result->status};
+	run->client_end = (struct run_client_end){true, result->end, result->status};
 }
 
 static void on_timeout(struct timer *timer)
@@ -129,12 +128,16 @@ static void on_timeout(struct timer *timer)
 static void start_client(struct run *run)
 {
 	const struct plan *const plan = run->plan;
+	const bool is_made = plan->door.wanted;
 	AUTO_ENVIRON_BLOCK struct environ_block block = {0};
 
-	plan_run_environ(plan, &block);
+	if (is_made)
+		plan_engine_environ(plan, &block);
+	else
+		plan_run_environ(plan, &block);
 	const struct strv env = {block.items, block.count};
 	const struct child_request request = {
-		.argv = &plan->argv,
+		.argv = is_made ? &plan->start_argv : &plan->argv,
 		.env = &env,
 		.pass_input = plan->stdio != STDIO_OUTPUT,
 		.pass_output = true,
@@ -142,10 +145,8 @@ static void start_client(struct run *run)
 	run->client = child_start(run->in->loop, &request, on_client_end, run);
 	reaper_tell_client(&run->reaper, child_pid(run->client));
 	signals_set_target(&run->signals, run->client);
-	if (run->lease)
+	if (run->lease && !plan->door.wanted)
 		run->pin = pin_new(run->in->loop, run->in->engine, plan->cidfile);
-	if (plan->timeout_s)
-		timer_set_after(timers(run), &run->timeout, plan->timeout_s * 1000, on_timeout);
 }
 
 static void on_grace_over(struct timer *timer)
@@ -153,7 +154,7 @@ static void on_grace_over(struct timer *timer)
 	struct run *const run = CONTAINER_OF(timer, struct run, grace);
 
 	child_cancel(TAKE(run->client));
-	run->client_end = (struct client_end){true, CHILD_SIGNALLED, SIGKILL};
+	run->client_end = (struct run_client_end){true, CHILD_SIGNALLED, SIGKILL};
 }
 
 /* Whether it worked or not: a client that still waits is not worth waiting for. */
@@ -223,91 +224,145 @@ static int attend(struct run *run, struct err *err)
 	return 0;
 }
 
-static void inspect(const struct run *run, struct container *container)
-{
-	const char *const args[] = {"container", "inspect", run->plan->name, NULL};
-	AUTO_BUF struct buf out;
-	struct err ignored;
-
-	buf_init(&out, ENGINE_MAX_ANSWER_BYTES);
-	if (!engine_ask(run->in->engine, args, &out, &ignored))
-		(void)!container_read(container, out.data ? out.data : "", out.len);
-}
-
-static bool is_made(const struct run *run)
-{
-	char id[CIDFILE_ID_SIZE];
-
-	return !cidfile_read(run->plan->cidfile, id);
-}
-
-/* What the engine's own words leave open: did the command run at all, and what killed it? */
-static void explain(const struct run *run, int status)
-{
-	AUTO_CONTAINER struct container container = {0};
-
-	if (is_made(run))
-		inspect(run, &container);
-	if (status == SIGNALLED(SIGKILL) && container.oom_killed)
-		notice("the container was killed: out of memory");
-	else if (status == STATUS_ENGINE && !container.started)
-		notice("the engine failed before the command ran");
-	else if (status == STATUS_NOT_EXECUTABLE && !container.started)
-		notice("the command cannot be executed in the image");
-	else if (status == STATUS_NOT_FOUND && !container.started)
-		notice("the command was not found in the image");
-}
-
 static int outcome(const struct run *run)
 {
-	const struct client_end *const end = &run->client_end;
-	const int status = end->status;
+	return run->verdict ? run->verdict :
+			      run_outcome(run->in->engine, run->plan, &run->client_end);
+}
 
-	if (run->verdict)
-		return run->verdict;
-	if (end->end == CHILD_NOT_STARTED) {
-		notice("cannot start %s: %s", run->plan->engine.binary, strerror(status));
-		return STATUS_ENGINE;
-	}
-	if (end->end != CHILD_EXITED)
-		return SIGNALLED(status);
-	if (status == STATUS_ENGINE || status == STATUS_NOT_EXECUTABLE ||
-	    status == STATUS_NOT_FOUND || status == SIGNALLED(SIGKILL))
-		explain(run, status);
-	return status;
+/* False where it is not known to be gone. */
+static bool remove_container(const struct run *run, const char *name, const char *cidfile)
+{
+	const char *const args[] = {"rm", "--force", "--volumes", name, NULL};
+	char id[CIDFILE_ID_SIZE];
+	struct err err;
+
+	if (!engine_ask(run->in->engine, args, NULL, &err) || cidfile_read(cidfile, id))
+		return true;
+	notice("the container %s is not removed yet: %s", name, err.text);
+	return false;
 }
 
 /*
- * The engine may still be at work for a client that was killed before it knew the container's id: then,
- * and where the engine does not do as told, the reaper goes on after us.
+ * The sandbox first: it never runs without its door. The session ends between the two, and tells the door;
+ * the other way round the broker would see a door that is lost. The engine may still be at work for a client that was
+ * killed before it knew a container's id: then, and where the engine does not do as told, the reaper goes
+ * on after us.
  */
-static void remove_container(struct run *run)
+static void remove_containers(struct run *run)
 {
-	const char *const args[] = {"rm", "--force", "--volumes", run->plan->name, NULL};
-	const bool made = is_made(run);
-	struct err err;
+	const struct plan *const plan = run->plan;
+	bool all = remove_container(run, plan->name, plan->cidfile);
 
-	if (engine_ask(run->in->engine, args, NULL, &err) && made) {
-		notice("the container is not removed yet: %s", err.text);
+	lease_free(TAKE(run->lease));
+	if (plan->door.wanted)
+		all &= remove_container(run, plan->door.name, plan->door.cidfile);
+	if (!all || run->door_cut ||
+	    (!run_is_made(run->plan) && run->client_end.end == CHILD_SIGNALLED))
 		reaper_leave(&run->reaper);
-	} else if (!made && run->client_end.end == CHILD_SIGNALLED) {
-		reaper_leave(&run->reaper);
-	}
 }
 
-/* From the container's start to its end. */
+/* Turns the loop until there is nothing to wait for. Returns the exit status; 0: go on. */
+static int turn(struct run *run, struct err *err)
+{
+	if (loop_turn(run->in->loop, err))
+		return STATUS_FAILED;
+	if (run->signals.ending)
+		return SIGNALLED(run->signals.ending);
+	if (!run->timed_out)
+		return STATUS_OK;
+	notice("timed out after %lld s, before the command ran", (long long)run->plan->timeout_s);
+	return STATUS_TIMEOUT;
+}
+
+static int await_door(struct run *run, struct err *err)
+{
+	enum door_state state = DOOR_OPENING;
+	int status = STATUS_OK;
+
+	while (!status && state == DOOR_OPENING) {
+		status = turn(run, err);
+		state = door_look(run->door);
+	}
+	return !status && state == DOOR_FAILED ? door_failure(run->door, err) : status;
+}
+
+/* Returns the exit status; 0: the sandbox may start, in whose namespace the endpoint is, or none is wanted. */
+static int open_door(struct run *run, struct err *err)
+{
+	const struct door_inputs inputs = {
+		.loop = run->in->loop,
+		.engine = run->in->engine,
+		.plan = run->plan,
+		.lease = run->lease,
+		.reaper = &run->reaper,
+	};
+
+	if (!run->plan->door.wanted)
+		return STATUS_OK;
+	if (door_new(&inputs, &run->door, err))
+		return STATUS_FAILED;
+	const int status = await_door(run, err);
+	run->door_cut = door_is_making(run->door);
+	door_free(TAKE(run->door));
+	return status;
+}
+
+/* From the containers' making to their end. */
 static int run_container(struct run *run, struct err *err)
 {
-	start_client(run);
-	const int failed = attend(run, err);
-	child_cancel(TAKE(run->stop));
-	child_cancel(TAKE(run->client));
-	pin_free(TAKE(run->pin));
+	if (run->plan->timeout_s)
+		timer_set_after(timers(run), &run->timeout, run->plan->timeout_s * 1000,
+				on_timeout);
+	int status = open_door(run, err);
+	if (!status) {
+		start_client(run);
+		const int failed = attend(run, err);
+		child_cancel(TAKE(run->stop));
+		child_cancel(TAKE(run->client));
+		pin_free(TAKE(run->pin));
+		status = failed ? STATUS_FAILED : outcome(run);
+	}
 	timer_stop(timers(run), &run->timeout);
 	timer_stop(timers(run), &run->grace);
-	const int status = failed ? STATUS_FAILED : outcome(run);
-	remove_container(run);
+	remove_containers(run);
 	return status;
+}
+
+static void on_pulled(void *ctx, const struct child_result *result)
+{
+	struct run *const run = ctx;
+
+	run->client = NULL;
+	run->pulled = true;
+	run->pull_failed = engine_read_result(run->in->engine, "pull", result, &run->pull_error);
+}
+
+/* Returns the exit status; 0: the image is here, or the engine fetches it when it makes the container. */
+static int pull_image(struct run *run, struct err *err)
+{
+	AUTO_ENVIRON_BLOCK struct environ_block block = {0};
+	int status = STATUS_OK;
+
+	if (!run->plan->pull.count)
+		return STATUS_OK;
+	notice("the engine pulls %s", run->plan->image);
+	plan_engine_environ(run->plan, &block);
+	const struct strv env = {block.items, block.count};
+	const struct child_request request = {
+		.argv = &run->plan->pull,
+		.env = &env,
+		.max_output_bytes = ENGINE_MAX_ANSWER_BYTES,
+	};
+	run->client = child_start(run->in->loop, &request, on_pulled, run);
+	while (!status && !run->pulled)
+		status = turn(run, err);
+	child_cancel(TAKE(run->client));
+	if (status || !run->pull_failed)
+		return status;
+	*err = run->pull_error;
+	(void)err_prefix(err, "the engine failed before the command ran");
+	return STATUS_ENGINE;
 }
 
 /* Returns the exit status; a text in err where it is ours and was not said yet. */
@@ -317,9 +372,10 @@ static int execute(struct run *run, struct err *err)
 	if (signals_init(&run->signals, run->in->loop, err) || start_reaper(run, err) ||
 	    run_files_make(&run->files, run->in, err))
 		return STATUS_FAILED;
-	sweep_owner(run->in->engine, run->plan->owner);
 	run_dir_sweep(run->in->base);
-	int status = run->signals.ending ? STATUS_OK : open_session(run, err);
+	int status = run->signals.ending ? STATUS_OK : pull_image(run, err);
+	if (!status && !run->signals.ending)
+		status = open_session(run, err);
 	if (!status && run->signals.ending)
 		status = SIGNALLED(run->signals.ending);
 	return status ? status : run_container(run, err);

@@ -13,10 +13,12 @@
 #include "sandbox/broker_client.h"
 #include "sandbox/caller.h"
 #include "sandbox/commands.h"
+#include "sandbox/door_binary.h"
 #include "sandbox/engine.h"
 #include "sandbox/environment.h"
 #include "sandbox/firewall.h"
 #include "sandbox/kubeconfig.h"
+#include "sandbox/nameservers.h"
 #include "sandbox/notice.h"
 #include "sandbox/options.h"
 #include "sandbox/plan.h"
@@ -40,9 +42,12 @@ struct preparation {
 	json_t *status; /* of the broker */
 	struct profile_choice profile;
 	struct engine *engine;
+	struct engine_call *left_overs; /* being looked for; NULL: not wanted */
 	struct kubeconfig *kubeconfig;
 	char *api_server_host;
-	char *control; /* the broker's socket */
+	char *control;		 /* the broker's socket */
+	char *door_binary;	 /* NULL: no door is wanted */
+	struct strv nameservers; /* of this host, where one is */
 	char *base;
 	char *directory;
 	char run_id[PLAN_RUN_ID_DIGITS + 1];
@@ -53,6 +58,7 @@ static void release(struct preparation *p)
 {
 	plan_free(p->plan);
 	kubeconfig_free(p->kubeconfig);
+	engine_call_cancel(p->left_overs);
 	engine_free(p->engine);
 	json_decref(p->status);
 	broker_client_free(p->client);
@@ -60,6 +66,8 @@ static void release(struct preparation *p)
 	run_options_deinit(&p->options);
 	free(p->api_server_host);
 	free(p->control);
+	free(p->door_binary);
+	strv_deinit(&p->nameservers);
 	free(p->base);
 	free(p->directory);
 }
@@ -132,8 +140,17 @@ static int ask_broker(struct preparation *p, const struct provider *provider, st
 	return profile_choose(p->status, p->options.profile, provider, &p->profile, err);
 }
 
+/* The network that has to be looked at; NULL: what it is is known. */
+static const char *network_to_ask(const struct run_options *options)
+{
+	const char *const network = options->network;
+	const bool is_known = !network || !strcmp(network, "none") || !strcmp(network, "default");
+
+	return is_known ? NULL : network;
+}
+
 /* Returns the exit status. */
-static int ask_engine(struct preparation *p, struct err *err)
+static int ask_engine(struct preparation *p, bool inside, struct err *err)
 {
 	const struct caller *const caller = p->invocation->caller;
 	const char *const search = caller_nonblank(caller, "PATH");
@@ -143,8 +160,14 @@ static int ask_engine(struct preparation *p, struct err *err)
 	/* Neither exists yet, which is what the client is to find there: nothing. */
 	environment_client(p->options.engine, caller, p->directory, p->directory, &variables);
 	environ_block_add(&block, &variables, NULL);
-	if (engine_new(p->loop, p->options.engine, search ? search : "", &block, &p->engine, err) ||
-	    engine_probe(p->engine, p->options.image, err))
+	if (engine_new(p->loop, p->options.engine, search ? search : "", &block, &p->engine, err))
+		return STATUS_ENGINE;
+	if (!p->options.dry_run) {
+		AUTO_FREE char *owner = plan_owner(&p->options, caller);
+		p->left_overs = sweep_look(p->engine, owner);
+	}
+	if (engine_probe(p->engine, p->options.image, inside ? network_to_ask(&p->options) : NULL,
+			 err))
 		return STATUS_ENGINE;
 	return STATUS_OK;
 }
@@ -160,6 +183,8 @@ static int make_plan(struct preparation *p, struct err *err)
 		.location = p->profile.location,
 		.api_server_host = p->api_server_host,
 		.control = p->control,
+		.door_binary = p->door_binary,
+		.nameservers = &p->nameservers,
 		.run_id = p->run_id,
 		.directory = p->directory,
 		.launcher_pid = getpid(),
@@ -196,7 +221,7 @@ static int print_plan(const struct preparation *p)
 	return fwrite(text.data, 1, text.len, stdout) == text.len ? STATUS_OK : STATUS_FAILED;
 }
 
-static int execute(const struct preparation *p, struct err *err)
+static int execute(struct preparation *p, struct err *err)
 {
 	const struct run_inputs inputs = {
 		.loop = p->loop,
@@ -207,9 +232,11 @@ static int execute(const struct preparation *p, struct err *err)
 		.base = p->base,
 	};
 
-	if (p->plan->session.wanted && !p->options.allow_unverified_firewall &&
-	    firewall_verified(p->loop, err))
+	/* A door keeps its sandbox from the host's metadata server by itself. */
+	if (p->plan->session.wanted && !p->plan->door.wanted &&
+	    !p->options.allow_unverified_firewall && firewall_verified(p->loop, err))
 		return command_fail_as(STATUS_CHECK, err);
+	sweep_finish(p->engine, TAKE(p->left_overs));
 	return run_execute(&inputs);
 }
 
@@ -229,7 +256,12 @@ static int prepare(struct preparation *p)
 	if (plan_wants_session(&p->options, caller, &wanted, &provider, &err) ||
 	    read_kubeconfig(p, &err) || loop_new(&p->loop, &err))
 		return command_fail(&err);
-	int status = ask_engine(p, &err);
+	const bool inside = wanted && p->options.attach == ATTACH_INSIDE;
+	if (inside && door_binary_find(&p->door_binary, &err))
+		return command_fail(&err);
+	if (inside)
+		nameservers_of_host(&p->nameservers);
+	int status = ask_engine(p, inside, &err);
 	if (!status && wanted)
 		status = ask_broker(p, provider, &err);
 	if (status)

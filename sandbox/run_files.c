@@ -66,6 +66,8 @@ static int make_all(struct run_files *files, const struct run_inputs *inputs, st
 	if (plan->env_file && run_dir_write(plan->env_file, 0600, plan->env_file_text,
 					    strlen(plan->env_file_text), err))
 		return -1;
+	if (plan->door.wanted && run_dir_make_folder(plan->door.directory, 0755, err))
+		return -1;
 	return write_kubeconfig(files, inputs, err) || make_home(plan, err) ? -1 : 0;
 }
 

@@ -64,16 +64,22 @@ static void sweep_one(const struct engine *engine, const char *id)
 		notice("removed container %.12s of a launcher that was killed", id);
 }
 
-void sweep_owner(const struct engine *engine, const char *owner)
+struct engine_call *sweep_look(const struct engine *engine, const char *owner)
 {
 	AUTO_FREE char *filter = xasprintf("label=" PLAN_LABEL_OWNER "=%s", owner);
 	const char *const list[] = {"ps",	"--all", "--quiet", "--no-trunc",
 				    "--filter", filter,	 NULL};
+
+	return engine_call_start(engine, list);
+}
+
+void sweep_finish(const struct engine *engine, struct engine_call *takes_look)
+{
 	AUTO_BUF struct buf out;
 	struct err err;
 
 	buf_init(&out, ENGINE_MAX_ANSWER_BYTES);
-	if (engine_ask(engine, list, &out, &err)) {
+	if (engine_call_end(takes_look, &out, &err)) {
 		notice("left-over containers were not looked for: %s", err.text);
 		return;
 	}

@@ -105,7 +105,9 @@ void http_listener_close(struct http_listener *listener)
 	struct http_server *const server = listener->server;
 
 	loop_source_free(listener->source);
-	if (listener->shared)
+	if (listener->shared && server->draining)
+		shared_accept_leave(listener->fd);
+	else if (listener->shared)
 		shared_accept_close(listener->fd);
 	else
 		close(listener->fd);

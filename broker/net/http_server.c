@@ -198,7 +198,9 @@ static void stop_listening(struct http_listener *listener)
 		;
 	loop_io_set_enabled(listener->source, false);
 	timer_stop(loop_timers(listener->server->loop), &listener->pause);
-	(void)shutdown(listener->fd, SHUT_RDWR);
+	/* Whoever asks from now on waits for the next process, where another one holds the queue for it. */
+	if (!listener->shared)
+		(void)shutdown(listener->fd, SHUT_RDWR);
 }
 
 void http_server_drain(struct http_server *server, void (*done)(void *ctx), void *ctx)

@@ -39,6 +39,11 @@ void shared_accept_close(int fd)
 	bounded_close(fd);
 }
 
+void shared_accept_leave(int fd)
+{
+	bounded_close(fd);
+}
+
 union control {
 	char bytes[128];
 	struct cmsghdr align;

@@ -24,6 +24,8 @@ NODISCARD int shared_accept(int fd, struct sockaddr *sa, socklen_t *len);
 
 /* Nobody is accepted on it any more, by whatever copy of it. */
 void shared_accept_close(int fd);
+/* This process accepts no more; the other holder keeps the queue, for another that will. */
+void shared_accept_leave(int fd);
 
 /*
  * True where an accepted connection was made in the namespace itself: it came over the loopback

@@ -24,6 +24,7 @@ class Call:
     time: float = field(default_factory=wall)
     mono: float = field(default_factory=monotonic)
     status: int | None = None
+    answered_mono: float | None = None  # when status and outcome were set
     outcome: str = ""  # answered, truncated, hung, reset, dropped
     principal: str | None = None  # who the credential spoke for
     note: str = ""  # why it was refused; never on the wire
@@ -49,7 +50,7 @@ class Recorder:
     def finish(self, call: Call, status: int | None, outcome: str) -> None:
         """Record what is about to be answered."""
         with self._changed:
-            call.status, call.outcome = status, outcome
+            call.status, call.outcome, call.answered_mono = status, outcome, monotonic()
             self._changed.notify_all()
 
     def snapshot(self, kind: str | None = None) -> list[Call]:

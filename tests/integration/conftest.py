@@ -18,7 +18,7 @@ from . import leaks
 from .broker import Broker
 from .deadline import FACTOR
 from .http1 import Broken
-from .launch import engine, place  # noqa: F401 - fixtures
+from .launch import engine, inside, place  # noqa: F401 - fixtures
 
 LEAK_CHECK = "test_zz_no_secret_leaked.py"
 SAID = pytest.StashKey[list[str]]()

@@ -51,12 +51,13 @@ class Case:
     provider: str | None = None
     agent: str | None = None
     kubeconfig: bool = False
+    attach: str = "gateway"
     extra: list[str] = field(default_factory=list)
     canaries: set[str] = field(default_factory=set)
 
     def options(self, directory: Path) -> list[str]:
         """Of `postern run`, in one order."""
-        made = ["--engine", self.engine, *self.extra]
+        made = ["--engine", self.engine, "--attach", self.attach, *self.extra]
         for flag, names in (("--env", self.asked), ("--env-force", self.forced)):
             for name in names:
                 made += [flag, name]
@@ -151,6 +152,7 @@ def draw(dice: random.Random) -> Case:
     case.provider = dice.choice([None, None, "google-vertex", "anthropic-vertex", *KEYED])
     case.agent = dice.choice([None, *PRESETS])
     case.kubeconfig = dice.random() < 0.2
+    case.attach = dice.choice(["gateway", "inside"])
     for name in _some(dice, PROJECTS, 0.2):
         case.environ[name] = PROJECT
     for option in (["--timeout", "10m"], ["--interactive"], ["--network", "net1"],
@@ -158,4 +160,8 @@ def draw(dice: random.Random) -> Case:
                    ["--mount", "/usr/share:/data:ro"], ["--engine-arg", "--read-only=true"]):
         if dice.random() < 0.3:
             case.extra += option
+    if case.engine == "podman" and case.attach == "inside":
+        # what it is known to work with
+        case.extra = [*(each for each in case.extra if each not in ("--network", "net1")),
+                      "--network", "none"]
     return case

@@ -227,6 +227,13 @@ class Engine:
             if place.startswith(f"{self.directory}/"):
                 subprocess.run(["umount", "--lazy", place], check=False)
 
+    def restart(self) -> None:
+        """End the daemon, which ends its containers, and start it again."""
+        assert self._process is not None
+        self._process.terminate()
+        self._process.wait(allowed(STOP_S))
+        self.start()
+
     def docker(self, *args: str, check: bool = True, timeout_s: float = 30.0,
                **how: Any) -> subprocess.CompletedProcess[str]:
         """One call of the client."""

@@ -91,6 +91,7 @@ class Place:
             folder.chmod(mode)
         self.owner = "t" + re.sub("[^a-z0-9]", "_", directory.name)
         self.path = PATH
+        self.attach = "gateway"
         self._started: list[Launch] = []
 
     @property
@@ -119,10 +120,12 @@ class Place:
               env: Mapping[str, str] | None = None, stdin: int = subprocess.DEVNULL,
               owner: str | None = None, verified_firewall: bool = False) -> Launch:
         """`postern run OPTIONS IMAGE COMMAND…`."""
-        allowed_as_is = () if verified_firewall else ("--allow-unverified-firewall",)
+        # Only the gateway way asks for rules of the host.
+        allowed_as_is = ("--allow-unverified-firewall",) if self.attach == "gateway" and \
+            not verified_firewall else ()
         launch = Launch(subprocess.Popen(
             [*self.engine.namespace.prefix, launcher(), "run", "--owner", owner or self.owner,
-             *allowed_as_is, *map(str, options), image, *command],
+             "--attach", self.attach, *allowed_as_is, *map(str, options), image, *command],
             env=self.environment(env), cwd=self.directory, stdin=stdin, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE))
         self._started.append(launch)
@@ -150,9 +153,21 @@ class Place:
         shutil.rmtree(self.workspace)
 
     def running(self) -> str:
-        """The id of the one container, once it runs."""
-        return eventually("a running container", lambda: self.engine.containers(
-            f"label=postern.owner={self.owner}", "status=running"), 15.0)[0]
+        """The id of the one sandbox, once it runs."""
+        return eventually("a running container", lambda: [
+            each for each in self.engine.containers(
+                f"label=postern.owner={self.owner}", "status=running")
+            if each not in self.doors()], 15.0)[0]
+
+    def doors(self) -> list[str]:
+        """The ids of the doors of this owner, running or not."""
+        return self.engine.containers(f"label=postern.owner={self.owner}",
+                                      "label=postern.role=door")
+
+    def door(self) -> str:
+        """That of the one that is there."""
+        [found] = self.doors()
+        return found
 
     def workspace_file(self, name: str, timeout_s: float = 15.0) -> str:
         """What the agent has written to its workspace, once it is there and not empty."""
@@ -217,3 +232,10 @@ def place(engine: Engine, directory: Path) -> Iterator[Place]:
         made = Place(engine, directory, broker)
         yield made
         made.clear()
+
+
+@pytest.fixture
+def inside(place: Place) -> Place:
+    """The same, with the endpoint in the sandbox."""
+    place.attach = "inside"
+    return place

@@ -157,9 +157,7 @@ class Demo:
         """One run; what it prints is what the sandbox sees."""
         options = ["--profile", "vertex", "--agent", "generic", "--kubeconfig", "kubeconfig",
                    "--context", "agent", "--workspace", "workspace", "--env", "DEMO_TOPIC",
-                   "--env", "GITHUB_TOKEN", "--timeout", "1m",
-                   # This engine has no route to any metadata server, hence needs no rule against it.
-                   "--allow-unverified-firewall"]
+                   "--env", "GITHUB_TOKEN", "--timeout", "1m"]
         title("A sandbox: a container of a Docker engine of the demo's own, which has no network but its own")
         print(f"  operator's variables: {', '.join(sorted(self.planted))}")
         print(f"  $ postern run {' '.join(options)} IMAGE sh -c …")

@@ -32,8 +32,12 @@ sed -E 's/("access_token":"[^"]{14})[^"]*/\1…/; s/^/  /' /tmp/token
 printf '\n'
 grep -q '"access_token":"offline\.' /tmp/token || wrong=$((wrong + 1))
 
-printf 'what is refused:\n'
 set -- -H 'Metadata-Flavor: Google'
+printf 'its account, where libraries look that read no variable:\n'
+show 200 '169.254.169.254' "$@" http://169.254.169.254/computeMetadata/v1/instance/service-accounts/default/email
+show 200 'metadata.google.internal' "$@" http://metadata.google.internal/computeMetadata/v1/instance/service-accounts/default/email
+
+printf 'what is refused:\n'
 show 404 'instance/attributes/kube-env' "$@" "$metadata/instance/attributes/kube-env"
 show 404 'instance/zone' "$@" "$metadata/instance/zone"
 show 404 'identity?audience=x' "$@" "$metadata/instance/service-accounts/default/identity?audience=x"

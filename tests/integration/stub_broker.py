@@ -20,6 +20,11 @@ VARIABLES = {
     "METADATA_SERVER_DETECTION": "assume-present", "GCE_METADATA_MTLS_MODE": "none",
     "NO_PROXY": "host.docker.internal", "no_proxy": "host.docker.internal",
 }
+# The same where the endpoint is inside.
+ADDRESS = "169.254.169.254"
+INSIDE_VARIABLES = {name: value.replace(ENDPOINT, ADDRESS).replace("host.docker.internal", ADDRESS)
+                    for name, value in VARIABLES.items()}
+TICKET, SECRET = "5" * 32, "7" * 32
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -52,16 +57,23 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         session = {"id": SESSION_ID, "profile": asked["profile"], "endpoint": ENDPOINT,
                    "listen": "172.17.0.1:40123", "pin": asked.get("pin"), "peer": None,
                    "lease": bool(asked.get("lease")), "env": VARIABLES}
+        lines = [session]
+        if asked.get("attach") == "inside":
+            directory = Path(str(self.server.server_address)).parent / "private" / "attach"
+            session |= {"endpoint": ADDRESS, "listen": f"{ADDRESS}:80", "env": INSIDE_VARIABLES,
+                        "door": {"dir": str(directory), "ticket": TICKET, "secret": SECRET}}
+            lines.append({"event": "attached"})
         if not asked.get("lease"):
             self._reply(201, session)
             return
-        line = json.dumps(session).encode() + b"\n"
         self.send_response(201)
         self.send_header("Content-Type", "application/x-ndjson")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
-        self.wfile.flush()
+        for each in lines:
+            line = json.dumps(each).encode() + b"\n"
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
+            self.wfile.flush()
         self.rfile.read(1)  # as long as the other side holds it
         self.close_connection = True
 

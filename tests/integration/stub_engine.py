@@ -15,12 +15,22 @@ call=$(mktemp -d "$top/begun/XXXXXXXXXXXX")
 cat "/proc/$$/cmdline" >"$call/argv"
 cat "/proc/$$/environ" >"$call/environ"
 case $1 in
-version) echo %(version)s ;;
-info) echo '{"SecurityOptions":[],"host":{"security":{"rootless":false}}}' ;;
+info)
+	echo '{"ServerVersion":"%(version)s","SecurityOptions":[],
+		"version":{"Version":"%(version)s"},"host":{"security":{"rootless":false}}}'
+	;;
 image) echo '[{"Config":{"User":""}}]' ;;
-network) echo '[{"subnets":[{"gateway":"10.88.0.1"}]}]' ;;
-container) echo '[{"State":{"Running":false,"ExitCode":0,"StartedAt":"2026-01-02T03:04:05Z"}}]' ;;
-run)
+network) echo '[{"subnets":[{"gateway":"10.88.0.1"}],"Driver":"bridge","driver":"bridge"}]' ;;
+container)
+	if [ $# = 4 ]; then
+		echo "[{\"Id\":\"$3\",\"HostConfig\":{\"Runtime\":\"runc\"}},{\"HostConfig\":{\"Runtime\":\"runc\","
+		echo "\"NetworkMode\":\"container:$3\",\"Privileged\":false,\"CapAdd\":null,\"PidMode\":\"\"}}]"
+	else
+		echo '[{"State":{"Running":false,"ExitCode":0,"StartedAt":"2026-01-02T03:04:05Z"}}]'
+	fi
+	;;
+wait) exec sleep 60 ;;
+run | create)
 	for argument; do
 		case $argument in
 		--cidfile=*) printf %%064d 1 >"${argument#*=}" ;;
@@ -64,9 +74,17 @@ class StubEngine:
         """Those that have ended by themselves."""
         return [_read(call) for call in sorted(self._calls.iterdir())]
 
-    def started(self) -> Call:
-        """The one call that starts the container."""
-        found = [call for call in self.calls() if call.word == "run"]
+    def made(self) -> Call:
+        """The one call that makes the sandbox's container."""
+        return self._only(door=False)
+
+    def door(self) -> Call:
+        """The one that makes the door's."""
+        return self._only(door=True)
+
+    def _only(self, *, door: bool) -> Call:
+        found = [call for call in self.calls() if call.word in ("run", "create")
+                 and (b"--label=postern.role=door" in call.argv) == door]
         assert len(found) == 1, [call.word for call in self.calls()]
         return found[0]
 

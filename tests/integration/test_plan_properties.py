@@ -18,7 +18,7 @@ import pytest
 from .crossing_model import Case, draw
 from .deadline import allowed
 from .launch import launcher
-from .stub_broker import ENDPOINT, SESSION_ID, StubBroker
+from .stub_broker import ENDPOINT, SECRET, SESSION_ID, TICKET, StubBroker
 from .stub_engine import Call, StubEngine
 
 # Of each kind; hundreds together, thousands with --long.
@@ -66,7 +66,8 @@ class Bench:
 
     def secrets(self, case: Case) -> set[bytes]:
         """What may be in no argument vector."""
-        return {canary.encode() for canary in case.canaries} | {self.token.encode()}
+        return {canary.encode() for canary in case.canaries} | {
+            self.token.encode(), TICKET.encode(), SECRET.encode()}
 
 
 @pytest.fixture
@@ -87,18 +88,18 @@ def asked_by_name(call: Call) -> list[bytes]:
     return [call.argv[i + 1] for i, argument in enumerate(call.argv) if argument == b"-e"]
 
 
-def assert_named(bench: Bench, case: Case, started: Call) -> None:
+def assert_named(bench: Bench, case: Case, made: Call) -> None:
     """What is named is what the client has, and nothing is named twice."""
-    named = asked_by_name(started)
+    named = asked_by_name(made)
     assert len(set(named)) == len(named)
     assert not any(b"=" in name for name in named)
     # the client's own variables are the sandbox's only where they were forced across
     own = {name.encode() for name in case.client - case.crossing}
     assert not own & set(named)
     assert {name.encode() for name in case.run_environ} - own <= set(named)
-    assert started.env_file is not None
-    assert b"HOME=/workspace/home\n" in started.env_file
-    assert_no_value(bench, case, started.env_file)
+    assert made.env_file is not None
+    assert b"HOME=/workspace/home\n" in made.env_file
+    assert_no_value(bench, case, made.env_file)
 
 
 def test_no_value_is_in_an_argument_vector_and_the_names_are_exact(bench: Bench) -> None:
@@ -110,20 +111,20 @@ def test_no_value_is_in_an_argument_vector_and_the_names_are_exact(bench: Bench)
         done = bench.run(case)
         assert done.returncode == 0, (done.stderr, case)
         calls = bench.engine.calls()
-        started = bench.engine.started()
+        made = bench.engine.made()
 
         assert_no_value(bench, case, done.stdout, done.stderr,
                         *(b"\0".join(call.argv) for call in calls))
-        names = {name.decode() for name in started.environ}
+        names = {name.decode() for name in made.environ}
         assert names == case.run_environ, (names ^ case.run_environ, case)
         for call in calls:
-            if call.word != "run":
+            if call != made:
                 others = {name.decode() for name in call.environ}
                 assert others == case.client, (call.argv, others ^ case.client)
         for name in case.crossing - {"NO_PROXY", "no_proxy"}:
             if case.environ[name].strip() or name not in case.preset:
-                assert started.environ[name.encode()] == case.environ[name].encode(), name
-        assert_named(bench, case, started)
+                assert made.environ[name.encode()] == case.environ[name].encode(), name
+        assert_named(bench, case, made)
 
         assert bool(bench.broker.asked) == case.session
         sessions += case.session
@@ -139,7 +140,7 @@ def test_a_dry_run_starts_nothing_and_prints_names_alone(bench: Bench) -> None:
         case = draw(dice)
         done = bench.run(case, "--dry-run", "--json")
         assert done.returncode == 0, (done.stderr, case)
-        assert "run" not in [call.word for call in bench.engine.calls()]
+        assert not {"run", "create"} & {call.word for call in bench.engine.calls()}
         assert_no_value(bench, case, done.stdout, done.stderr)
 
         plan = json.loads(done.stdout)
@@ -156,13 +157,22 @@ def test_a_dry_run_starts_nothing_and_prints_names_alone(bench: Bench) -> None:
 def test_a_dry_run_prints_the_argument_vector_of_the_run(bench: Bench) -> None:
     """But for what is another's each time: the run's id and process, the session."""
     dice = random.Random(SEED + 3)
-    varying = re.compile(rb"[0-9a-f]{16}|launcher-(?:pid|start)=\d+|(?<=session=)SESSION")
+    varying = re.compile(rb"[0-9a-f]{16}|launcher-(?:pid|start)=\d+|(?<=session=)SESSION|"
+                         rb"(?<=container:)DOOR")
+
+    def same(printed: list[str], call: Call) -> bool:
+        return [varying.sub(b"", argument.encode()) for argument in printed[1:]] == \
+            [varying.sub(b"", argument) for argument in call.argv]
+    doors = 0
     for _ in range(12):
         case = draw(dice)
-        printed = json.loads(bench.run(case, "--dry-run", "--json").stdout)["argv"]
+        printed = json.loads(bench.run(case, "--dry-run", "--json").stdout)
         assert bench.run(case).returncode == 0
-        real = [varying.sub(b"", argument) for argument in bench.engine.started().argv]
-        assert [varying.sub(b"", argument.encode()) for argument in printed[1:]] == real
+        assert same(printed["argv"], bench.engine.made())
+        if printed["door"] is not None:
+            doors += 1
+            assert same(printed["door"]["argv"], bench.engine.door())
+    assert 0 < doors < 12
 
 
 def test_env_prints_the_variables_of_a_session_and_its_id(bench: Bench) -> None:

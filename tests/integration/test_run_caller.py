@@ -34,9 +34,16 @@ def open_directory() -> Iterator[Path]:
     shutil.rmtree(path)
 
 
-def test_a_plain_user_s_sandbox_has_the_user_s_ids(engine: Engine, open_directory: Path) -> None:
+WAYS = pytest.mark.parametrize("attach", ["gateway", "inside"])
+
+
+@WAYS
+def test_a_plain_user_s_sandbox_has_the_user_s_ids(engine: Engine, open_directory: Path,
+                                                   attach: str) -> None:
     program = open_directory / "postern"
     shutil.copy(launcher(), program)
+    (open_directory / "door").mkdir()
+    shutil.copy(Path(launcher()).with_name("door") / "postern-door", open_directory / "door")
     with standin_in(engine) as google, broker_in(engine, open_directory, google) as broker:
         place = Place(engine, open_directory, broker)
         for path in (place.runtime, place.workspace):
@@ -46,7 +53,7 @@ def test_a_plain_user_s_sandbox_has_the_user_s_ids(engine: Engine, open_director
         os.chmod(engine.directory, 0o711)
         done = subprocess.run(
             [*engine.namespace.prefix, "setpriv", f"--reuid={UID}", f"--regid={GID}", "--clear-groups",
-             program, "run", "--owner", place.owner, "--allow-unverified-firewall", "--workspace",
+             program, "run", "--owner", place.owner, "--attach", attach, "--allow-unverified-firewall", "--workspace",
              place.workspace, IMAGE,
              "sh", "-c", f"id -u; id -g; touch /workspace/mine; {ASK}"],
             env=place.environment(), cwd=open_directory, capture_output=True, text=True,
@@ -71,12 +78,13 @@ def read_until(fd: int, text: bytes, timeout_s: float = 20.0) -> bytes:
     return seen
 
 
-def test_a_terminal_is_passed_with_its_size_and_its_keys(place: Place) -> None:
+@WAYS
+def test_a_terminal_is_passed_with_its_size_and_its_keys(place: Place, attach: str) -> None:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 77, 0, 0))
     process = subprocess.Popen(
         [*place.engine.namespace.prefix, launcher(), "run", "--owner", place.owner, "--tty",
-         "--allow-unverified-firewall", IMAGE, "sh", "-c",
+         "--attach", attach, "--allow-unverified-firewall", IMAGE, "sh", "-c",
          "tty; sleep 0.5; stty size; trap 'echo interrupted; exit 9' INT; echo waiting; "
          "while :; do sleep 0.1; done"],
         env=place.environment({"TERM": "dumb"}), stdin=theirs, stdout=theirs, stderr=theirs,

@@ -43,8 +43,9 @@ class Podman:
     def answers(self, version: str, *, rootless: bool = False, status: int = 0) -> None:
         """Which one it is."""
         (self.folder / "answers").write_text(json.dumps({
-            "version --format": version, "status": status,
-            "info --format": json.dumps({"host": {"security": {"rootless": rootless}}}),
+            "status": status,
+            "info --format": json.dumps({"version": {"Version": version},
+                                         "host": {"security": {"rootless": rootless}}}),
             "image inspect": json.dumps([{"Config": {"User": "12:34"}}]),
             "network inspect": json.dumps([{"subnets": [{"gateway": "10.88.0.1"}]}]),
             "container inspect": json.dumps([{"State": {

@@ -12,6 +12,13 @@ from .engine import Engine
 from .launch import Place
 
 
+@pytest.fixture(params=["gateway", "inside"])
+def place(place: Place, request: pytest.FixtureRequest) -> Place:
+    """On both ways."""
+    place.attach = request.param
+    return place
+
+
 @pytest.mark.parametrize("script, status", [
     ("exit 0", 0), ("exit 1", 1), ("exit 42", 42), ("exit 125", 125), ("kill -9 $$", 137),
     ("kill -TERM $$", 143),
@@ -53,6 +60,7 @@ def test_125_is_an_engine_that_is_not_there(place: Place) -> None:
     assert "no program docker in PATH" in ran.err
 
 
+@pytest.mark.parametrize("place", ["gateway"], indirect=True)
 def test_125_is_a_sandbox_that_never_gets_an_address(place: Place) -> None:
     ran = place.run("sleep", "60", options=["--network", "none"])
     assert ran.status == 125, ran

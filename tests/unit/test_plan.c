@@ -41,7 +41,7 @@ static const char *const plain_environ[] = {"HOME=/home/me", "PATH=/bin", NULL};
 
 static void run_init(struct run *run, const char *const arguments[])
 {
-	int argc = 1;
+	int argc = 3;
 
 	*run = (struct run){
 		.caller = {.uid = 1234,
@@ -52,8 +52,11 @@ static void run_init(struct run *run, const char *const arguments[])
 		.engine = {.kind = ENGINE_DOCKER, .binary = "/usr/bin/docker", .version = "24.0.7"},
 	};
 	run->argv[0] = (char *)"run";
-	for (; arguments[argc - 1]; argc++)
-		run->argv[argc] = (char *)arguments[argc - 1];
+	/* test_plan_door.c has the other way. */
+	run->argv[1] = (char *)"--attach";
+	run->argv[2] = (char *)"gateway";
+	for (; arguments[argc - 3]; argc++)
+		run->argv[argc] = (char *)arguments[argc - 3];
 	if (run_options_parse(&run->options, argc, run->argv, &run->err))
 		fail_msg("%s", run->err.text);
 	run->engine.kind = run->options.engine;

@@ -40,7 +40,8 @@ static void an_image_alone_has_every_default(void **state)
 	assert_null(options.profile);
 	assert_int_equal(options.engine, ENGINE_DOCKER);
 	assert_int_equal(options.preflight, PREFLIGHT_GRANT);
-	assert_int_equal(options.attach, ATTACH_GATEWAY);
+	assert_int_equal(options.attach, ATTACH_INSIDE);
+	assert_int_equal(options.shut.count, 0);
 	assert_int_equal(run_options_stdio(&options), STDIO_OUTPUT);
 	assert_int_equal(options.timeout_s, 0);
 }
@@ -115,6 +116,7 @@ static void every_option_of_the_issue_is_read(void **state)
 	assert_int_equal(o.timeout_s, 45 * 60);
 	assert_int_equal(run_options_stdio(&o), STDIO_INTERACTIVE);
 	assert_int_equal(o.preflight, PREFLIGHT_MINT);
+	assert_int_equal(o.attach, ATTACH_GATEWAY);
 	assert_int_equal(o.engine, ENGINE_PODMAN);
 	assert_int_equal(o.engine_args.count, 2);
 	assert_true(o.allow_admin_kubeconfig && o.allow_unverified_firewall && o.dry_run && o.json);
@@ -159,7 +161,13 @@ static const struct {
 	{{"--timeout", "0s", "i"}, "duration"},
 	{{"--timeout", "721h", "i"}, "duration"},
 	{{"--preflight", "maybe", "i"}, "grant, mint, none"},
-	{{"--attach", "inside", "i"}, "gateway"},
+	{{"--attach", "outside", "i"}, "inside, gateway"},
+	{{"--shut", "nowhere", "i"}, "must be a network"},
+	{{"--shut", "10.0.0.1/8", "i"}, "must be a network"},
+	{{"--shut", "0.0.0.0/0", "i"}, "must be a network"},
+	{{"--shut", "169.254.0.0/16", "i"}, "add --shut fd20:ce::254"},
+	{{"--shut", "fd20:ce::/32", "i"}, "add --shut 169.254.169.254"},
+	{{"--attach", "gateway", "--shut", "169.254.0.0/16", "i"}, "only a door"},
 	{{"--engine", "lxc", "i"}, "docker, podman, none"},
 	{{"--network", "name=host", "i"}, "must be a network's name"},
 	{{"--network", "host,alias=x", "i"}, "must be a network's name"},
