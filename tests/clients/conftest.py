@@ -17,17 +17,19 @@ from tests.integration.conftest import (  # noqa: F401
     artifacts, directory, google, pytest_runtest_makereport, said, start)
 from tests.integration.conftest import pytest_configure as configure
 
-from . import facts
+from . import facts, results
 from .observed import endpoint
 from .program import Program, contract_variables
+from .wire import Wire
 
-LEAK_CHECK = "test_zz_no_secret_leaked.py"
+LAST = ("test_zy_closed_table.py", "test_zz_no_secret_leaked.py")  # after all others, in this order
 Launcher = Callable[..., Program]
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """As tests/integration, and the mark of this suite."""
     configure(config)
+    config.pluginmanager.register(results.Recorder(), "recorder")
     config.addinivalue_line("markers", "only(holds): the clients whose facts pass holds()")
 
 
@@ -46,7 +48,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """`only` drops the clients of which a fact does not hold; the search for secrets is last."""
+    """`only` drops the clients of which a fact does not hold; what looks at all tests is last."""
     def holds(item: pytest.Item) -> bool:
         called = getattr(item, "callspec", None)
         return all(mark.args[0](facts.of(called.params["client"]))
@@ -54,7 +56,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     dropped = [item for item in items if not holds(item)]
     config.hook.pytest_deselected(items=dropped)
     items[:] = sorted((item for item in items if item not in dropped),
-                      key=lambda item: item.path.name == LEAK_CHECK)
+                      key=lambda item: LAST.index(item.path.name) if item.path.name in LAST else -1)
 
 
 @pytest.fixture
@@ -63,11 +65,22 @@ def broker(start: Callable[..., Broker], google: Standin) -> Broker:
     return start(google)
 
 
+@pytest.fixture(scope="session")
+def wire(pytestconfig: pytest.Config) -> Iterator[Wire]:
+    """What all clients ask."""
+    with Wire() as listening:
+        yield listening
+        pytestconfig.pluginmanager.get_plugin("recorder").note(listening.requests)
+
+
 @pytest.fixture
-def launch(client: str, directory: Path, google: Standin) -> Iterator[Launcher]:
+def launch(client: str, directory: Path, google: Standin, wire: Wire) -> Iterator[Launcher]:
     """Starts the client at a broker, with the variables of the contract or with others."""
     with contextlib.ExitStack() as running:
+        running.callback(wire.forget)
+
         def launch_one(broker: Broker, variables: dict[str, str] | None = None) -> Program:
+            wire.watch(broker.address()[1], client)
             if variables is None:
                 variables = contract_variables(endpoint(broker))
             return running.enter_context(Program(

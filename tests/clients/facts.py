@@ -4,33 +4,55 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+NEVER = float("inf")
 
 
 @dataclass(frozen=True)
 class Facts:
-    """One client. The tests hold it, and the broker, to this."""
+    """One client. The tests hold it, and the broker, to this; the report is made of it."""
 
     command: tuple[str, ...]  # {cache}: where it is installed, {here}: its folder
     start: int  # metadata requests before the first token, once a process
     per_token: int  # metadata requests for one token, the token's own among them
     tries: int  # token requests while the answer is 503
     least: tuple[str, ...]  # the variables without which it finds no endpoint
-    margin_s: float = float("inf")  # a token with so little left is asked for again
+    margin_s: float = NEVER  # a token with so little left is asked for again
     shares: bool = False  # calls at the same time share one token request
     identity: bool = False  # has a call that asks for an ID token
     streams: bool = False
     # of the application, beside those of the endpoint
     application: Mapping[str, str] = field(default_factory=dict)
 
+    # for the report and the installer
+    title: str = ""  # as its users call it
+    role: str = "sdk"  # sdk, tool or agent
+    package: str = ""  # whose version the lock file has
+    version: tuple[str, ...] = ()  # where no lock file is: the command that tells it
+    needs: Mapping[str, str] = field(default_factory=dict)  # toolchain program: least version
+    where_installed: str = ""  # a program that nothing here brings: without it the client is absent
+    must_set: str = ""  # by the user, beside the variables of the endpoint
+    cannot: str = ""  # what does not work with it, and why
+
+    # what else can be asked of its program, and how it differs from the others
+    project: bool = False  # `project`: the project that it learns from the endpoint
+    foreign: bool = False  # `foreign`: a token of an account that is not the sandbox's
+    proxied: bool = True  # asks a proxy for the endpoint where NO_PROXY does not name it
+    tells: bool = True  # shows its user what the endpoint says of a refusal
+    denied: int = 1  # token requests while the answer is 403
+    own_margin: bool = False  # renews a token by itself, not when the next call needs it
+    remembers_absence: bool = False  # no endpoint at its first look: none for the process's life
+    auth_of: str = ""  # another client, whose library takes the tokens for this one
+
     @property
     def caches(self) -> bool:
         """Whether it keeps a token from one call to the next."""
-        return self.margin_s != float("inf")
+        return self.margin_s != NEVER
 
 
 def names() -> list[str]:
@@ -42,3 +64,15 @@ def of(name: str) -> Facts:
     """The facts of one."""
     facts: Facts = importlib.import_module(f".{name}.facts", __package__).FACTS
     return facts
+
+
+def main() -> None:
+    """For scripts/clients: NAME, ROLE, the program it may lack, PROGRAM=VERSION...; a line each."""
+    for name in names():
+        known = of(name)
+        needs = (f"{program}={least}" for program, least in known.needs.items())
+        sys.stdout.write(" ".join([name, known.role, known.where_installed or "-", *needs]) + "\n")
+
+
+if __name__ == "__main__":
+    main()

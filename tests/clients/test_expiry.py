@@ -18,6 +18,8 @@ from .program import Outcome
 
 MARGIN_S = 100
 
+pytestmark = pytest.mark.only(lambda known: known.role != "agent")
+
 
 @pytest.fixture
 def short(start: Callable[..., Broker], google: Standin) -> Broker:

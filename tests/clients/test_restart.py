@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from tests.google.standin import Standin
 from tests.integration.broker import Broker
 
@@ -12,6 +14,8 @@ from . import facts
 from .conftest import Launcher
 from .observed import MINT, tokens_at_the_model
 from .program import Outcome
+
+pytestmark = pytest.mark.only(lambda known: known.role != "agent")
 
 
 def keep_port(broker: Broker) -> None:
@@ -49,3 +53,18 @@ def test_a_client_that_needs_a_token_finds_the_new_broker(client: str, launch: L
     assert program.call() == Outcome(text=google.state.model_text)
     first, second = tokens_at_the_model(google)
     assert first != second
+
+
+def test_a_client_that_came_first_finds_the_broker(client: str, launch: Launcher,
+                                                   google: Standin, broker: Broker) -> None:
+    keep_port(broker)
+    assert broker.stop() == 0
+    program = launch(broker)
+    assert program.call().error
+    broker.start()
+    good = Outcome(text=google.state.model_text)
+    if facts.of(client).remembers_absence:
+        assert program.call().error
+        program = launch(broker)
+    assert program.call() == good
+    assert google.count(MINT) == 1

@@ -14,6 +14,8 @@ from .observed import MINT, Counters, endpoint
 from .program import Outcome, contract_variables
 from .proxy import Proxy
 
+pytestmark = pytest.mark.only(lambda known: known.role != "agent")
+
 
 def test_the_least_of_the_variables_is_enough(client: str, launch: Launcher, google: Standin,
                                               broker: Broker) -> None:
@@ -40,6 +42,7 @@ def test_a_proxy_does_not_see_the_endpoint(client: str, launch: Launcher, google
         assert proxy.asked == []
 
 
+@pytest.mark.only(lambda known: known.proxied and not known.auth_of)
 def test_without_no_proxy_it_would(client: str, launch: Launcher, google: Standin,
                                    broker: Broker) -> None:
     variables = contract_variables(endpoint(broker))
@@ -48,3 +51,14 @@ def test_without_no_proxy_it_would(client: str, launch: Launcher, google: Standi
         assert not launch(broker, variables | proxy.variables).call().text
         assert any(endpoint(broker) in line for line in proxy.asked), proxy.asked
     assert google.count(MINT) == 0
+
+
+@pytest.mark.only(lambda known: not known.proxied)
+def test_it_asks_no_proxy_for_the_endpoint(client: str, launch: Launcher, google: Standin,
+                                           broker: Broker) -> None:
+    variables = contract_variables(endpoint(broker))
+    del variables["NO_PROXY"], variables["no_proxy"]
+    with Proxy() as proxy:
+        launch(broker, variables | proxy.variables).call()  # the model is asked for, or the proxy for it
+        assert not any(endpoint(broker) in line for line in proxy.asked), proxy.asked
+    assert google.count(MINT) == 1

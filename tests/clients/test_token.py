@@ -15,6 +15,8 @@ from .conftest import Launcher
 from .observed import MINT, Counters, endpoint, tokens_at_the_model
 from .program import Outcome, contract_variables
 
+pytestmark = pytest.mark.only(lambda known: known.role != "agent")
+
 
 @pytest.mark.parametrize("source", ["adc.json", "sa.json"])
 def test_the_first_call_takes_one_mint(client: str, launch: Launcher, google: Standin,
@@ -85,11 +87,30 @@ def test_an_endpoint_is_found_by_name(client: str, launch: Launcher, google: Sta
     assert google.count(MINT) == 1
 
 
+@pytest.mark.only(lambda known: known.project)
+def test_the_project_is_known(client: str, launch: Launcher, google: Standin,
+                              broker: Broker) -> None:
+    assert launch(broker).do("project") == [Outcome(text="my-project")]
+    assert google.count(MINT) == 0
+
+
+@pytest.mark.only(lambda known: known.foreign)
+def test_another_account_has_no_token_here(client: str, launch: Launcher, google: Standin,
+                                           broker: Broker) -> None:
+    program = launch(broker)
+    outcome = program.do("foreign")[0]
+    assert outcome.error and not outcome.text
+    assert google.count(MINT) == 0
+    assert program.call() == Outcome(text=google.state.model_text)
+
+
 @pytest.mark.only(lambda known: known.identity)
 def test_an_identity_token_is_not_to_be_had(client: str, launch: Launcher, google: Standin,
                                             broker: Broker) -> None:
     program = launch(broker)
+    counters = Counters(broker)
     outcome = program.do("identity")[0]
-    assert not outcome.text and "Not Found." in outcome.error
+    assert outcome.error and not outcome.text
+    assert counters.since["requests"] > 0
     assert google.count(MINT) == 0
     assert program.call() == Outcome(text=google.state.model_text)

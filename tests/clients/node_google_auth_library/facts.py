@@ -12,4 +12,9 @@ FACTS = Facts(
     margin_s=300,
     shares=True,
     identity=True,
+    project=True,
+    foreign=True,
+    title="google-auth-library, gcp-metadata (Node)",
+    package="google-auth-library",
+    needs={"node": "18"},
 )
