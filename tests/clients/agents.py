@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An agent: a program that is given a prompt, calls its model and its tools, and ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.google.standin import Standin
+from tests.integration.broker import Broker
+from tests.integration.deadline import eventually
+
+from . import facts, presets
+from .observed import endpoint
+from .program import ROOT, Outcome, contract_variables
+from .wire import Wire
+
+TURN_S = 240.0  # ten times what the slowest takes
+PROMPT = "Say hello."
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentFacts(facts.Facts):
+    """One agent: `command` and a prompt are a turn. `{google}` in `application` is the stand-in."""
+
+    preset: str  # of the launcher
+    reads: tuple[str, str]  # its tool that reads a file, and the argument that names the file
+    renews: bool = True  # within a turn it asks again for a token that is about to end
+    gone: str = "ECONNREFUSED|Unable to connect"  # what it says of an endpoint that is not there
+    persists: bool = False  # and then goes on for minutes
+
+
+def of(name: str) -> AgentFacts:
+    """The facts of one."""
+    known = facts.of(name)
+    assert isinstance(known, AgentFacts), name
+    return known
+
+
+class Turn:
+    """One process of an agent."""
+
+    def __init__(self, command: list[str], directory: Path, variables: Mapping[str, str]) -> None:
+        self._out, self._err = directory / "agent.stdout", directory / "agent.stderr"
+        with open(self._out, "wb") as out, open(self._err, "wb") as err:
+            self._process = subprocess.Popen(
+                command, cwd=directory / "work", env=dict(variables), stdin=subprocess.DEVNULL,
+                stdout=out, stderr=err, start_new_session=True)
+
+    @property
+    def said(self) -> str:
+        """On both, so far."""
+        return "".join(path.read_text(errors="backslashreplace") for path in (self._out, self._err))
+
+    def wait(self) -> Outcome:
+        """Its end: what it answered, or what its user sees instead."""
+        try:
+            status = self._process.wait(TURN_S)
+        except subprocess.TimeoutExpired:
+            self.end()
+            raise AssertionError(f"no end in {TURN_S:g} s:\n{self.said}") from None
+        self.end()
+        if status == 0:
+            return Outcome(text=self._out.read_text().strip())
+        return Outcome(error=self.said)
+
+    def end_when_it_says(self, pattern: str) -> str:
+        """End it where it would go on for minutes. What it said until then has the pattern."""
+        eventually(f"{pattern!r} or an end of the agent", lambda: self._process.poll() is not None
+                   or re.search(pattern, self.said), TURN_S)
+        self.end()
+        assert re.search(pattern, self.said), self.said
+        return self.said
+
+    def end(self) -> None:
+        """It, and whatever it has started."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+class Agent:
+    """What a sandbox has: one home, nothing of the machine's own. As a context manager."""
+
+    def __init__(self, name: str, directory: Path, google: Standin, wire: Wire) -> None:
+        self.facts = of(name)
+        self.work = directory / "work"
+        self._name, self._directory, self._wire = name, directory, wire
+        for each in ("home", "tmp", "work", "empty"):
+            (directory / each).mkdir()
+        places = {"here": facts.HERE / name, "cache": ROOT / "build" / "clients" / name,
+                  "google": google.http_url}
+        program, *arguments = (word.format(**places) for word in self.facts.command)
+        found = shutil.which(program)
+        assert found, f"{program} is not installed; run scripts/clients install {name}"
+        self._command = [found, *arguments, PROMPT]
+        self._own = {name: value.format(**places) for name, value in self.facts.application.items()}
+        self._turns: list[Turn] = []
+
+    def __enter__(self) -> Agent:
+        return self
+
+    def __exit__(self, kind: object, value: object, trace: object) -> None:
+        for turn in self._turns:
+            turn.end()
+        self._wire.forget()
+
+    def start(self, broker: Broker, variables: Mapping[str, str] | None = None, *,
+              preset: bool = True) -> Turn:
+        """Begin a turn with the variables of the contract or with others."""
+        self._wire.watch(broker.address()[1], self._name)
+        surroundings = {"HOME": str(self._directory / "home"), "LANG": "C.UTF-8",
+                        "PATH": str(self._directory / "empty"),
+                        "TMPDIR": str(self._directory / "tmp")}
+        if variables is None:
+            variables = contract_variables(endpoint(broker))
+        told = presets.variables(self.facts.preset) if preset else {}
+        turn = Turn(self._command, self._directory, surroundings | told | self._own | dict(variables))
+        self._turns.append(turn)
+        return turn
+
+    def turn(self, broker: Broker, variables: Mapping[str, str] | None = None, *,
+             preset: bool = True) -> Outcome:
+        """A whole turn."""
+        return self.start(broker, variables, preset=preset).wait()

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Agents: whole turns, with no key and no credential file, told what the launcher's preset tells."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.google.standin import USER, Standin
+from tests.integration.broker import Broker
+
+from .agents import Agent
+from .observed import MINT, Counters, calls_of_the_model, endpoint, tokens_at_the_model
+from .program import Outcome, contract_variables
+from .proxy import Proxy
+from .test_refusal import assert_told
+from .test_restart import keep_port
+from .wire import Wire
+
+pytestmark = pytest.mark.only(lambda known: known.role == "agent")
+
+
+@pytest.fixture
+def agent(client: str, directory: Path, google: Standin, wire: Wire) -> Iterator[Agent]:
+    """One of them, in an empty home."""
+    with Agent(client, directory, google, wire) as made:
+        yield made
+
+
+def good(google: Standin) -> Outcome:
+    """The answer of the model, whole."""
+    return Outcome(text=google.state.model_text)
+
+
+def test_each_turn_takes_the_token_that_there_is(agent: Agent, google: Standin,
+                                                 broker: Broker) -> None:
+    keep_port(broker)
+    known = agent.facts
+    for life in range(2):
+        counters = Counters(broker)
+        assert agent.turn(broker) == good(google)
+        assert counters.since["requests"] == known.per_token + (known.start if life == 0 else 0)
+        assert google.count(MINT) == life + 1
+        before = len(tokens_at_the_model(google))
+        if life == 0:
+            counters = Counters(broker)
+            assert agent.turn(broker) == good(google)
+            assert counters.since["requests"] == known.per_token
+            assert counters.since["mints"] == counters.since["refused"] == 0
+            assert len(tokens_at_the_model(google)) > before
+            assert broker.stop() == 0
+            broker.start()
+    assert len(set(tokens_at_the_model(google))) == 2  # one a broker's life
+    assert any(call.kind.startswith("stream") for call in calls_of_the_model(google))
+
+
+def test_a_turn_goes_on_with_a_new_token(agent: Agent, google: Standin,
+                                         start: Callable[..., Broker]) -> None:
+    """The first token ends while the agent works: between two calls of a tool it asks again."""
+    short = start(google, profiles={"vertex": {"lifetime": "5m"}})
+    google.script(MINT, {"life_s": 50})
+    tool, argument = agent.facts.reads
+    for name in ("first", "second"):
+        (agent.work / name).write_text(f"this stands in the {name} file\n")
+        google.call_tool(tool, **{argument: str(agent.work / name)})
+    assert agent.turn(short) == good(google)
+    last = json.dumps(calls_of_the_model(google)[-1].body)
+    assert "this stands in the first file" in last and "this stands in the second file" in last
+    tokens = tokens_at_the_model(google)
+    assert (tokens[0] != tokens[-1]) == agent.facts.renews
+    assert google.count(MINT) == (2 if agent.facts.renews else 1)
+
+
+def test_a_denial_is_shown_and_ends_the_turn(client: str, agent: Agent, google: Standin,
+                                             broker: Broker) -> None:
+    google.revoke(USER, google.account)
+    counters = Counters(broker)
+    assert_told(client, broker, agent.turn(broker), "the broker may not use this account")
+    assert calls_of_the_model(google) == []
+    assert google.count(MINT) == 1
+    assert counters.since["requests"] == agent.facts.start + agent.facts.denied
+
+
+def test_a_passing_failure_is_not_noticed(agent: Agent, google: Standin, broker: Broker) -> None:
+    google.script(MINT, {"status": 503})
+    assert agent.turn(broker) == good(google)
+    assert google.count(MINT) == 2
+    assert len(set(tokens_at_the_model(google))) == 1
+
+
+def test_the_host_alone_is_enough(agent: Agent, google: Standin, broker: Broker) -> None:
+    variables = dict.fromkeys(agent.facts.least, endpoint(broker))
+    assert agent.turn(broker, variables) == good(google)
+    assert google.count(MINT) == 1
+
+
+def test_a_proxy_sees_neither_endpoint_nor_token(agent: Agent, google: Standin,
+                                                 broker: Broker) -> None:
+    """It sees what the agent reports of itself or looks for news: refusing that does no harm."""
+    with Proxy() as proxy:
+        variables = contract_variables(endpoint(broker)) | proxy.variables
+        assert agent.turn(broker, variables) == good(google)
+        assert not [line for line in proxy.asked if re.search(r"127\.0\.0\.1|metadata", line)]
+    assert google.count(MINT) == 1
+
+
+def test_without_no_proxy_it_would(agent: Agent, google: Standin, broker: Broker) -> None:
+    variables = contract_variables(endpoint(broker))
+    del variables["NO_PROXY"], variables["no_proxy"]
+    with Proxy() as proxy:
+        assert agent.turn(broker, variables | proxy.variables).error
+        assert any(endpoint(broker) in line for line in proxy.asked), proxy.asked
+    assert google.calls == []
+
+
+def test_without_its_endpoint_it_fails_closed(agent: Agent, google: Standin,
+                                              broker: Broker) -> None:
+    variables = contract_variables(endpoint(broker))
+    keep_port(broker)
+    assert broker.stop() == 0
+    turn = agent.start(broker, variables)
+    if not agent.facts.persists:
+        assert turn.wait().error
+    assert google.state.model_text not in turn.end_when_it_says(agent.facts.gone)
+    assert google.calls == []
+    broker.start()
+
+
+def test_without_its_preset_it_asks_for_no_token(agent: Agent, google: Standin,
+                                                 broker: Broker) -> None:
+    assert agent.turn(broker, preset=False).error
+    assert google.calls == []
