@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,8 +13,9 @@ import pytest
 
 from tests.google.standin import USER, Standin
 from tests.integration.broker import Broker
+from tests.integration.deadline import eventually
 
-from .agents import Agent
+from .agents import TURN_S, Agent
 from .observed import MINT, Counters, calls_of_the_model, endpoint, tokens_at_the_model
 from .program import Outcome, contract_variables
 from .proxy import Proxy
@@ -23,12 +25,27 @@ from .wire import Wire
 
 pytestmark = pytest.mark.only(lambda known: known.role == "agent")
 
+LINK_LOCAL = "169.254.169.254"  # of the namespace that scripts/clients makes
+
 
 @pytest.fixture
 def agent(client: str, directory: Path, google: Standin, wire: Wire) -> Iterator[Agent]:
     """One of them, in an empty home."""
     with Agent(client, directory, google, wire) as made:
         yield made
+
+
+@pytest.fixture
+def machine() -> Iterator[Proxy]:
+    """The machine's own metadata server, which no agent shall ask: here it could be reached."""
+    def address(what: str) -> None:
+        subprocess.run(["ip", "address", what, f"{LINK_LOCAL}/32", "dev", "lo"], check=True)
+    address("add")
+    try:
+        with Proxy((LINK_LOCAL, 80)) as listening:
+            yield listening
+    finally:
+        address("delete")
 
 
 def good(google: Standin) -> Outcome:
@@ -104,8 +121,8 @@ def test_without_no_proxy_it_would(agent: Agent, google: Standin, broker: Broker
     assert google.calls == []
 
 
-def test_without_its_endpoint_it_fails_closed(agent: Agent, google: Standin,
-                                              broker: Broker) -> None:
+def test_without_its_endpoint_it_fails_closed(agent: Agent, google: Standin, broker: Broker,
+                                              machine: Proxy) -> None:
     variables = contract_variables(endpoint(broker))
     keep_port(broker)
     assert broker.stop() == 0
@@ -113,8 +130,16 @@ def test_without_its_endpoint_it_fails_closed(agent: Agent, google: Standin,
     if not agent.facts.persists:
         assert turn.wait().error
     assert google.state.model_text not in turn.end_when_it_says(agent.facts.gone)
-    assert google.calls == []
+    assert google.calls == [] and machine.asked == []
     broker.start()
+
+
+def test_without_a_session_it_would_ask_the_machine(agent: Agent, google: Standin, broker: Broker,
+                                                    machine: Proxy) -> None:
+    turn = agent.start(broker, {})
+    eventually("a request to the machine's metadata server", lambda: machine.asked, TURN_S)
+    turn.end()
+    assert google.calls == []
 
 
 def test_without_its_preset_it_asks_for_no_token(agent: Agent, google: Standin,
