@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from tests.google.standin import Standin
@@ -24,24 +23,6 @@ from .wire import Wire
 
 TURN_S = 240.0  # ten times what the slowest takes
 PROMPT = "Say hello."
-
-
-@dataclass(frozen=True, kw_only=True)
-class AgentFacts(facts.Facts):
-    """One agent: `command` and a prompt are a turn. `{google}` in `application` is the stand-in."""
-
-    preset: str  # of the launcher
-    reads: tuple[str, str]  # its tool that reads a file, and the argument that names the file
-    renews: bool = True  # within a turn it asks again for a token that is about to end
-    gone: str = "ECONNREFUSED|Unable to connect"  # what it says of an endpoint that is not there
-    persists: bool = False  # and then goes on for minutes
-
-
-def of(name: str) -> AgentFacts:
-    """The facts of one."""
-    known = facts.of(name)
-    assert isinstance(known, AgentFacts), name
-    return known
 
 
 class Turn:
@@ -90,7 +71,7 @@ class Agent:
     """What a sandbox has: one home, nothing of the machine's own. As a context manager."""
 
     def __init__(self, name: str, directory: Path, google: Standin, wire: Wire) -> None:
-        self.facts = of(name)
+        self.facts = facts.of_agent(name)
         self.work = directory / "work"
         self._name, self._directory, self._wire = name, directory, wire
         for each in ("home", "tmp", "work", "empty"):

@@ -45,14 +45,29 @@ class Facts:
     proxied: bool = True  # asks a proxy for the endpoint where NO_PROXY does not name it
     tells: bool = True  # shows its user what the endpoint says of a refusal
     denied: int = 1  # token requests while the answer is 403
-    own_margin: bool = False  # renews a token by itself, not when the next call needs it
+    renews_aside: bool = False  # near its end it uses the token it has while it asks for the next
+    hasty: bool = False  # may have made its last try before the broker has made its second
+    again_at_once: bool = False  # asks for a token near its end again before it uses it
     remembers_absence: bool = False  # no endpoint at its first look: none for the process's life
-    auth_of: str = ""  # another client, whose library takes the tokens for this one
+    # Another client, whose library takes the tokens for this one: what is that library's own doing,
+    # such as how it tries again, is tested there.
+    auth_of: str = ""
 
     @property
     def caches(self) -> bool:
         """Whether it keeps a token from one call to the next."""
         return self.margin_s != NEVER
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentFacts(Facts):
+    """One agent: `command` and a prompt are a turn. `{google}` in `application` is the stand-in."""
+
+    preset: str  # of the launcher
+    reads: tuple[str, str]  # its tool that reads a file, and the argument that names the file
+    renews: bool = True  # within a turn it asks again for a token that is about to end
+    gone: str = "ECONNREFUSED|Unable to connect"  # what it says of an endpoint that is not there
+    persists: bool = False  # and then goes on for minutes
 
 
 def names() -> list[str]:
@@ -64,6 +79,13 @@ def of(name: str) -> Facts:
     """The facts of one."""
     facts: Facts = importlib.import_module(f".{name}.facts", __package__).FACTS
     return facts
+
+
+def of_agent(name: str) -> AgentFacts:
+    """The same of an agent."""
+    known = of(name)
+    assert isinstance(known, AgentFacts), name
+    return known
 
 
 def main() -> None:

@@ -343,6 +343,7 @@ def test_an_anthropic_model_answers_whole_or_as_events(google: Standin) -> None:
     reply = post(google, f"{CLAUDE}:streamRawPredict", {**body, "stream": True}, token)
     names = re.findall(r"^event: (\S+)$", reply.body.decode(), re.MULTILINE)
     assert names[0] == "message_start" and names[-1] == "message_stop"
+    assert names.count("content_block_delta") == 2
     assert post(google, f"{CLAUDE}:rawPredict", {"messages": body["messages"]},
                 token).status == 400
 

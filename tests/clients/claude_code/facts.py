@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Anthropic's Claude Code, with models on Vertex AI."""
 
-from ..agents import AgentFacts
+from ..facts import AgentFacts
 
 FACTS = AgentFacts(
     command=("{cache}/node_modules/@anthropic-ai/claude-code-linux-x64/claude", "--print"),

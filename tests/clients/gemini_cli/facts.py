@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Google's Gemini CLI, in its Vertex AI mode."""
 
-from ..agents import AgentFacts
+from ..facts import AgentFacts
 
 FACTS = AgentFacts(
     command=("node", "{cache}/node_modules/@google/gemini-cli/bundle/gemini.js",

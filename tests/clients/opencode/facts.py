@@ -5,7 +5,7 @@ The package is the program itself: opencode-ai is only what chooses among the bu
 which no registry needs to have all. This one runs on every x64 processor.
 """
 
-from ..agents import AgentFacts
+from ..facts import AgentFacts
 
 FACTS = AgentFacts(
     command=("{cache}/node_modules/opencode-linux-x64-baseline/bin/opencode",
