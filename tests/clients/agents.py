@@ -21,7 +21,7 @@ from .observed import endpoint
 from .program import ROOT, Outcome, contract_variables
 from .wire import Wire
 
-TURN_S = 240.0  # ten times what the slowest takes
+TURN_S = 360.0  # the slowest takes ten, and each shares the machine with others
 PROMPT = "Say hello."
 
 
