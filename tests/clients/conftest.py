@@ -6,15 +6,18 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from collections.abc import Callable, Iterator
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.google.standin import Standin
 from tests.integration.broker import Broker
 from tests.integration.conftest import (  # noqa: F401
-    artifacts, directory, google, pytest_runtest_makereport, said, start)
+    artifacts, directory, google, pytest_runtest_makereport, said)
+from tests.integration.conftest import start as plain_start  # noqa: F401
 from tests.integration.conftest import pytest_configure as configure
 
 from . import facts, results
@@ -23,6 +26,7 @@ from .program import Program, contract_variables
 from .wire import Wire
 
 LAST = ("test_zy_closed_table.py", "test_zz_no_secret_leaked.py")  # after all others, in this order
+PROJECT_NUMBER = 123456789012
 Launcher = Callable[..., Program]
 
 
@@ -57,6 +61,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=dropped)
     items[:] = sorted((item for item in items if item not in dropped),
                       key=lambda item: LAST.index(item.path.name) if item.path.name in LAST else -1)
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    """Where the endpoint of this client must be, if that is built in: the namespace is the test's own."""
+    called = getattr(request.node, "callspec", None)
+    address = facts.of(called.params["client"]).address if called else ""
+    if not address:
+        yield {}
+        return
+    network = f"{address.rpartition(':')[0]}/32"
+    on_lo = (network, "dev", "lo")
+    subprocess.run(["ip", "address", "add", *on_lo], check=True)
+    yield {"listen": address, "allow_peers": network}
+    subprocess.run(["ip", "address", "del", *on_lo], check=True)
+
+
+@pytest.fixture
+def start(plain_start: Callable[..., Broker], place: dict[str, str]) -> Callable[..., Broker]:  # noqa: F811
+    """As tests/integration; a project's number is in each profile, for gcloud."""
+    def start_one(*args: Any, profiles: Mapping[str, Mapping[str, Any]] | None = None,
+                  **how: Any) -> Broker:
+        numbered = {name: {"project_number": PROJECT_NUMBER, **place, **profile}
+                    for name, profile in (profiles or {"vertex": {}}).items()}
+        return plain_start(*args, profiles=numbered, **how)
+    return start_one
 
 
 @pytest.fixture

@@ -29,6 +29,8 @@ class Facts:
     # of the application, beside those of the endpoint
     application: Mapping[str, str] = field(default_factory=dict)
 
+    refused: int = 0  # of the requests before the first token, those that are answered 404
+
     # for the report and the installer
     title: str = ""  # as its users call it
     role: str = "sdk"  # sdk, tool or agent
@@ -39,6 +41,8 @@ class Facts:
     must_set: str = ""  # by the user, beside the variables of the endpoint
     cannot: str = ""  # what does not work with it, and why
 
+    address: str = ""  # HOST:PORT that is built in: the endpoint is there, whatever the variables say
+
     # what else can be asked of its program, and how it differs from the others
     project: bool = False  # `project`: the project that it learns from the endpoint
     foreign: bool = False  # `foreign`: a token of an account that is not the sandbox's
@@ -47,11 +51,19 @@ class Facts:
     denied: int = 1  # token requests while the answer is 403
     renews_aside: bool = False  # near its end it uses the token it has while it asks for the next
     hasty: bool = False  # may have made its last try before the broker has made its second
+    pause_s: float = 0  # after a failure it asks no more for so long, and each call fails meanwhile
     again_at_once: bool = False  # asks for a token near its end again before it uses it
     remembers_absence: bool = False  # no endpoint at its first look: none for the process's life
     # Another client, whose library takes the tokens for this one: what is that library's own doing,
     # such as how it tries again, is tested there.
     auth_of: str = ""
+    slow: bool = False  # seconds a call: not each test that finds out nothing new with it
+    at_once: int = 50  # calls at the same time
+
+    @property
+    def thorough(self) -> bool:
+        """Whether every test is run with it."""
+        return not self.auth_of and not self.slow
 
     @property
     def caches(self) -> bool:

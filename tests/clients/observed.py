@@ -9,7 +9,11 @@ from typing import Any
 from tests.google.record import Call
 from tests.google.standin import Standin
 from tests.integration.broker import Broker
+from tests.integration.deadline import eventually
 
+from .program import Outcome, Program
+
+PATIENCE_S = 20.0
 MINT = "generateAccessToken"
 MODEL = ("generateContent", "streamGenerateContent", "rawPredict", "streamRawPredict")
 
@@ -35,6 +39,17 @@ class Counters:
     def since(self) -> dict[str, int]:
         """By the names of the status."""
         return {name: count - self._before[name] for name, count in self._read().items()}
+
+
+def first_good(program: Program) -> Outcome:
+    """What comes of a call once the client has got over a failure."""
+    if not program.facts.pause_s:
+        return program.call()
+
+    def call() -> Outcome | None:
+        outcome = program.call()
+        return outcome if outcome.text else None
+    return eventually("a call that succeeds", call, program.facts.pause_s + PATIENCE_S)
 
 
 def calls_of_the_model(google: Standin) -> list[Call]:

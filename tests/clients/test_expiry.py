@@ -44,13 +44,13 @@ def near_the_end(known: facts.Facts) -> bool:
     return known.margin_s > MARGIN_S and not known.renews_aside and not known.again_at_once
 
 
-@pytest.mark.only(near_the_end)
+@pytest.mark.only(lambda known: near_the_end(known))
 def test_a_token_near_its_end_is_followed_by_a_new_one(client: str, launch: Launcher,
                                                        google: Standin, short: Broker) -> None:
     check_each_call_asks(launch, google, short, MARGIN_S - 50)
 
 
-@pytest.mark.only(lambda known: near_the_end(known) and not known.auth_of)
+@pytest.mark.only(lambda known: near_the_end(known) and known.thorough)
 @pytest.mark.parametrize("life_s", [MARGIN_S + 10, 3])
 def test_a_token_just_served_or_just_ending(client: str, launch: Launcher, google: Standin,
                                             short: Broker, life_s: int) -> None:
@@ -86,6 +86,7 @@ def test_a_token_near_its_end_is_not_used(client: str, launch: Launcher, google:
     assert counters.since["tokens"] == 2
 
 
+@pytest.mark.only(lambda known: not known.slow)
 def test_a_token_of_five_minutes_takes_one_mint(client: str, launch: Launcher, google: Standin,
                                                 short: Broker) -> None:
     program = launch(short)

@@ -12,7 +12,7 @@ from tests.integration.broker import Broker
 
 from . import facts
 from .conftest import Launcher
-from .observed import MINT, Counters, calls_of_the_model, tokens_at_the_model
+from .observed import MINT, Counters, calls_of_the_model, first_good, tokens_at_the_model
 from .program import Outcome
 
 pytestmark = pytest.mark.only(lambda known: known.role != "agent")
@@ -45,6 +45,7 @@ def test_a_denial_reaches_the_user(client: str, launch: Launcher, google: Standi
     assert (since["tokens"], since["mint_failures"]) == (0, 1)
 
 
+@pytest.mark.only(lambda known: not known.slow)
 def test_a_passing_failure_passes(client: str, launch: Launcher, google: Standin,
                                        broker: Broker) -> None:
     google.script(MINT, {"status": 503})
@@ -55,7 +56,7 @@ def test_a_passing_failure_passes(client: str, launch: Launcher, google: Standin
     if seen:
         assert_told(client, broker, outcome, "credential temporarily unavailable")
         broker.until_token()
-        outcome = program.call()
+        outcome = first_good(program)
     assert outcome == Outcome(text=google.state.model_text)
     assert google.count(MINT) == 2
     assert len(tokens_at_the_model(google)) == 1
@@ -63,7 +64,7 @@ def test_a_passing_failure_passes(client: str, launch: Launcher, google: Standin
     assert counters.since["mint_failures"] == 1
 
 
-@pytest.mark.only(lambda known: not known.auth_of)
+@pytest.mark.only(lambda known: known.thorough)
 def test_a_lasting_failure_reaches_the_user(client: str, launch: Launcher, google: Standin,
                                             broker: Broker) -> None:
     known = facts.of(client)

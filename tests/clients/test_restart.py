@@ -12,7 +12,7 @@ from tests.integration.broker import Broker
 
 from . import facts
 from .conftest import Launcher
-from .observed import MINT, tokens_at_the_model
+from .observed import MINT, first_good, tokens_at_the_model
 from .program import Outcome
 
 pytestmark = pytest.mark.only(lambda known: known.role != "agent")
@@ -26,6 +26,7 @@ def keep_port(broker: Broker) -> None:
     broker.sections["profile vertex"]["listen"] = f"{host}:{port}"
 
 
+@pytest.mark.only(lambda known: not known.slow)
 def test_a_client_goes_on_while_the_broker_is_killed(client: str, launch: Launcher,
                                                      google: Standin, broker: Broker) -> None:
     keep_port(broker)
@@ -41,7 +42,7 @@ def test_a_client_goes_on_while_the_broker_is_killed(client: str, launch: Launch
     assert google.count(MINT) == 2  # of each broker's life, one
 
 
-@pytest.mark.only(lambda known: known.margin_s > LIFE_S and not known.auth_of
+@pytest.mark.only(lambda known: known.margin_s > LIFE_S and known.thorough
                   and not known.renews_aside)
 def test_a_client_that_needs_a_token_finds_the_new_broker(client: str, launch: Launcher,
                                                           google: Standin,
@@ -59,7 +60,7 @@ def test_a_client_that_needs_a_token_finds_the_new_broker(client: str, launch: L
     assert first != second
 
 
-@pytest.mark.only(lambda known: not known.auth_of)
+@pytest.mark.only(lambda known: known.thorough)
 def test_a_client_that_came_first_finds_the_broker(client: str, launch: Launcher,
                                                    google: Standin, broker: Broker) -> None:
     keep_port(broker)
@@ -71,5 +72,5 @@ def test_a_client_that_came_first_finds_the_broker(client: str, launch: Launcher
     if facts.of(client).remembers_absence:
         assert program.call().error
         program = launch(broker)
-    assert program.call() == good
+    assert first_good(program) == good
     assert google.count(MINT) == 1

@@ -10,7 +10,7 @@ import subprocess
 
 from . import facts
 
-VERSION = r"(\d+(?:\.\d+)+[^\s\"<),]*)"
+VERSION = r"(\d+(?:\.\d+)+[^\s\"<),+]*)"
 # In which file, and before the version what.
 LOCKS = {
     "requirements.txt": r"^{package}(?:\[.*\])?==",
