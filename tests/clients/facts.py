@@ -20,7 +20,7 @@ class Facts:
     command: tuple[str, ...]  # {cache}: where it is installed, {here}: its folder
     start: int  # metadata requests before the first token, once a process
     per_token: int  # metadata requests for one token, the token's own among them
-    tries: int  # token requests while the answer is 503
+    tries: int  # token requests while the answer is 503; 0: it goes on for minutes
     least: tuple[str, ...]  # the variables without which it finds no endpoint
     margin_s: float = NEVER  # a token with so little left is asked for again
     shares: bool = False  # calls at the same time share one token request

@@ -40,9 +40,13 @@ NOTES = """\
 * *Proxy*: whether it asks `HTTP_PROXY` for the endpoint where `NO_PROXY` does not name the endpoint's host. Node does not
   match an entry with a port or a CIDR (read).
 
-Every one of them: one mint for the first call and for many at the same time, the next call from a token that is there, a
+Every library and tool: one mint for the first call and for many at the same time, the next call from a token that is there, a
 proxy that sees nothing; all but the tools of seconds a call: a token that ends, a failed mint and the next good one, a
 broker that is killed and comes back. One that sits on another's library is tested for its own part.
+
+Every agent: a turn in which it uses tools while the first mint fails and the next token ends; the next turn from the token
+that there is; a broker that comes back between two turns; a proxy that sees no endpoint and refuses what the agent reports
+of itself. Where its endpoint is gone there is no answer, and the machine's own metadata server is not asked.
 """
 
 TAIL = """\
@@ -105,7 +109,7 @@ def row(known: Facts, result: Result) -> list[str]:
         f"{known.start} + {known.per_token}" + (", shared" if known.shares else ""),
         again(known),
         times(known.denied) + ("" if known.tells else ", not shown"),
-        times(known.tries) + (f", then not for {known.pause_s:g} s" if known.pause_s else ""),
+        (times(known.tries) if known.tries else "for minutes") + (f", then not for {known.pause_s:g} s" if known.pause_s else ""),
         "yes" if known.proxied else "no",
         str(len(result.passed)),
     ]

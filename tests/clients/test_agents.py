@@ -25,6 +25,7 @@ from .wire import Wire
 
 pytestmark = pytest.mark.only(lambda known: known.role == "agent")
 
+LIBRARY_TRIES = 4  # of google-auth-library for Node, where the answer is 503
 LINK_LOCAL = "169.254.169.254"  # of the namespace that scripts/clients makes
 
 
@@ -103,6 +104,17 @@ def test_a_denial_is_shown_and_ends_the_turn(client: str, agent: Agent, google: 
     assert calls_of_the_model(google) == []
     assert google.count(MINT) == 1
     assert counters.since["requests"] == agent.facts.start + agent.facts.denied
+
+
+@pytest.mark.only(lambda known: known.tries)
+def test_a_lasting_failure_is_shown_and_ends_the_turn(client: str, agent: Agent, google: Standin,
+                                                      broker: Broker) -> None:
+    google.always(MINT, {"status": 503})
+    counters = Counters(broker)
+    assert_told(client, broker, agent.turn(broker), "credential temporarily unavailable")
+    assert calls_of_the_model(google) == []
+    # each of its first requests is tried again by the library, the one of the turn by itself too
+    assert counters.since["requests"] == LIBRARY_TRIES * agent.facts.start + agent.facts.tries
 
 
 def test_the_host_alone_is_enough_and_no_proxy_sees_it(agent: Agent, google: Standin,

@@ -8,7 +8,7 @@ FACTS = AgentFacts(
              "--model", "gemini-2.5-flash", "--prompt"),
     start=0,
     per_token=1,
-    tries=4,
+    tries=0,
     least=("GCE_METADATA_HOST",),
     preset="gemini-cli",
     reads=("read_file", "file_path"),

@@ -9,7 +9,7 @@ FACTS = AgentFacts(
              "--code-mode", "direct"),
     start=0,
     per_token=1,
-    tries=4,
+    tries=0,
     least=("GCE_METADATA_HOST",),
     preset="openclaw",
     reads=("read", "path"),
@@ -21,7 +21,7 @@ FACTS = AgentFacts(
     role="agent",
     package="openclaw",
     must_set="`--agent openclaw`",
-    cannot="a token is kept for four minutes whatever its end: `lifetime` must be an hour",
+    cannot="it keeps a token for four minutes whatever its end, so its profile needs a `lifetime` of 12 minutes",
     application={
         "GOOGLE_VERTEX_BASE_URL": "{google}",
         "OPENCLAW_CONFIG_PATH": "{here}/openclaw.json",

@@ -12,7 +12,7 @@ FACTS = AgentFacts(
              "run", "--model", "google-vertex/gemini-2.5-flash"),
     start=0,
     per_token=1,
-    tries=4,
+    tries=0,
     least=("GCE_METADATA_HOST",),
     denied=2,  # for the answer, and for a title of the session
     preset="opencode",
