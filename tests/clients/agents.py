@@ -73,7 +73,8 @@ class Agent:
     def __init__(self, name: str, directory: Path, google: Standin, wire: Wire) -> None:
         self.facts = facts.of_agent(name)
         self.work = directory / "work"
-        self._name, self._directory, self._wire = name, directory, wire
+        self._name, self._directory = name, directory
+        self._google, self._wire = google, wire
         for each in ("home", "tmp", "work", "empty"):
             (directory / each).mkdir()
         places = {"here": facts.HERE / name, "cache": ROOT / "build" / "clients" / name,
@@ -109,5 +110,7 @@ class Agent:
 
     def turn(self, broker: Broker, variables: Mapping[str, str] | None = None, *,
              preset: bool = True) -> Outcome:
-        """A whole turn."""
-        return self.start(broker, variables, preset=preset).wait()
+        """A whole turn, and the answers to all that it asked."""
+        outcome = self.start(broker, variables, preset=preset).wait()
+        eventually("an answer to each call", lambda: all(call.outcome for call in self._google.calls))
+        return outcome

@@ -57,22 +57,17 @@ def good(google: Standin) -> Outcome:
 def test_each_turn_takes_the_token_that_there_is(agent: Agent, google: Standin,
                                                  broker: Broker) -> None:
     keep_port(broker)
-    known = agent.facts
-    for life in range(2):
-        counters = Counters(broker)
-        assert agent.turn(broker) == good(google)
-        assert counters.since["requests"] == known.per_token + (known.start if life == 0 else 0)
-        assert google.count(MINT) == life + 1
-        before = len(tokens_at_the_model(google))
-        if life == 0:
-            counters = Counters(broker)
-            assert agent.turn(broker) == good(google)
-            assert counters.since["requests"] == known.per_token
-            assert counters.since["mints"] == counters.since["refused"] == 0
-            assert len(tokens_at_the_model(google)) > before
+    for mints, restarted in [(1, False), (1, False), (2, True)]:
+        if restarted:
             assert broker.stop() == 0
             broker.start()
-    assert len(set(tokens_at_the_model(google))) == 2  # one a broker's life
+        counters = Counters(broker)
+        assert agent.turn(broker) == good(google)
+        since = counters.since
+        # what it looks for at its start may not come to its end within the turn
+        assert 0 <= since["requests"] - agent.facts.per_token <= agent.facts.start
+        assert since["refused"] == 0
+        assert google.count(MINT) == len(set(tokens_at_the_model(google))) == mints
     assert any(call.kind.startswith("stream") for call in calls_of_the_model(google))
 
 
@@ -103,7 +98,7 @@ def test_a_denial_is_shown_and_ends_the_turn(client: str, agent: Agent, google: 
     assert_told(client, broker, agent.turn(broker), "the broker may not use this account")
     assert calls_of_the_model(google) == []
     assert google.count(MINT) == 1
-    assert counters.since["requests"] == agent.facts.start + agent.facts.denied
+    assert 1 <= counters.since["requests"] <= agent.facts.start + agent.facts.denied
 
 
 @pytest.mark.only(lambda known: known.tries)
@@ -113,8 +108,9 @@ def test_a_lasting_failure_is_shown_and_ends_the_turn(client: str, agent: Agent,
     counters = Counters(broker)
     assert_told(client, broker, agent.turn(broker), "credential temporarily unavailable")
     assert calls_of_the_model(google) == []
-    # each of its first requests is tried again by the library, the one of the turn by itself too
-    assert counters.since["requests"] == LIBRARY_TRIES * agent.facts.start + agent.facts.tries
+    # the requests of its start are tried again by the library, that of the turn by the agent too
+    more = counters.since["requests"] - agent.facts.tries
+    assert 0 <= more <= LIBRARY_TRIES * agent.facts.start
 
 
 def test_the_host_alone_is_enough_and_no_proxy_sees_it(agent: Agent, google: Standin,

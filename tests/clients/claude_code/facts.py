@@ -9,6 +9,7 @@ FACTS = AgentFacts(
     per_token=1,
     tries=12,
     least=("GCE_METADATA_HOST",),
+    margin_s=300,
     denied=3,
     preset="claude-code",
     reads=("Read", "file_path"),

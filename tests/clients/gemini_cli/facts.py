@@ -10,6 +10,7 @@ FACTS = AgentFacts(
     per_token=1,
     tries=0,
     least=("GCE_METADATA_HOST",),
+    margin_s=300,
     preset="gemini-cli",
     reads=("read_file", "file_path"),
     persists=True,

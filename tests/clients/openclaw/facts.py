@@ -11,6 +11,7 @@ FACTS = AgentFacts(
     per_token=1,
     tries=0,
     least=("GCE_METADATA_HOST",),
+    margin_s=300,
     preset="openclaw",
     reads=("read", "path"),
     gone="connection refused by the provider endpoint",

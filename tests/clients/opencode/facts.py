@@ -14,6 +14,7 @@ FACTS = AgentFacts(
     per_token=1,
     tries=0,
     least=("GCE_METADATA_HOST",),
+    margin_s=300,
     denied=2,  # for the answer, and for a title of the session
     preset="opencode",
     reads=("read", "filePath"),
