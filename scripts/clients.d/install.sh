@@ -26,7 +26,7 @@ installer() {
 		PIP_CACHE_DIR=$home/pip npm_config_cache=$home/npm \
 		GOPATH=$home/go GOMODCACHE=$home/go/pkg/mod GOCACHE=$home/go-build GOBIN='' GOWORK=off \
 		GOTOOLCHAIN=local CARGO_HOME=$home/cargo RUSTUP_HOME=$rustup \
-		timeout --kill-after=10 "${installer_s:-600}" env "${settings[@]}" "$@" >"$scratch/said" 2>&1 || {
+		timeout --kill-after=10 "${installer_s:-1200}" env "${settings[@]}" "$@" >"$scratch/said" 2>&1 || {
 		cat "$scratch/said" >&2
 		return 1
 	}

@@ -114,5 +114,6 @@ def launch(client: str, directory: Path, google: Standin, wire: Wire) -> Iterato
             if variables is None:
                 variables = contract_variables(endpoint(broker))
             return running.enter_context(Program(
-                client, directory, {"GOOGLE_VERTEX_BASE_URL": google.http_url, **variables}))
+                client, directory, {"GOOGLE_VERTEX_BASE_URL": google.http_url,
+                                    "GOOGLE_STORAGE_URL": google.url, **variables}))
         yield launch_one

@@ -15,7 +15,8 @@ from .program import Outcome, Program
 
 PATIENCE_S = 20.0
 MINT = "generateAccessToken"
-MODEL = ("generateContent", "streamGenerateContent", "rawPredict", "streamRawPredict")
+MODEL = ("generateContent", "streamGenerateContent", "rawPredict", "streamRawPredict",
+         "listObjects")
 
 
 def endpoint(broker: Broker, host: str | None = None) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/compatibility.md from the facts and the last run: `python3 -m tests.clients.report FILE`."""
+"""Writes docs/compatibility.md from the facts and each client's last run: `python3 -m tests.clients.report FILE`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEAD = """\
 # Compatibility
 
 What a client needs to find Postern's endpoint, and what it makes of the answers. `scripts/clients report` wrote the tables
-of this page from a run of `scripts/clients test`: real, pinned clients against `posternd`, with no route out of the machine.
+of this page from the last `scripts/clients test`: real, pinned clients against `posternd`, with no route out of the machine.
 What is said to be *read* is from a client's source and was not run.
 
 H, I and R are `GCE_METADATA_HOST`, `GCE_METADATA_IP` and `GCE_METADATA_ROOT`. Set all the variables of the
@@ -30,6 +30,8 @@ H, I and R are `GCE_METADATA_HOST`, `GCE_METADATA_IP` and `GCE_METADATA_ROOT`. S
 """
 
 NOTES = """\
+## The columns
+
 * *Needs at least*: the variables without which it finds no endpoint, beside those in *also set*.
 * *For a token*: requests before the first one, and for each. *Asks again*: with so little left of a token; one that asks
   *aside* uses the token that it has meanwhile.
@@ -39,8 +41,9 @@ NOTES = """\
 * *503*: how often it asks while the broker cannot have the token. One that asks once shows its user each such failure.
 * *Proxy*: whether it asks `HTTP_PROXY` for the endpoint where `NO_PROXY` does not name the endpoint's host. Node does not
   match an entry with a port or a CIDR (read).
+* A dash was not run: such a client takes seconds a call, or its library is in a line of its own. *Tests* are those passed.
 
-Every library and tool: one mint for the first call and for many at the same time, the next call from a token that is there, a
+Each library and tool: one mint for the first call and for many at the same time, the next call from a token that is there, a
 proxy that sees nothing; all but the tools of seconds a call: a token that ends, a failed mint and the next good one, a
 broker that is killed and comes back. One that sits on another's library is tested for its own part.
 
@@ -100,6 +103,22 @@ def again(known: Facts) -> str:
     return f"at {known.margin_s:g} s left" + (", aside" if known.renews_aside else "")
 
 
+def failing(known: Facts) -> str:
+    """What it does while there is no token."""
+    if not known.thorough:
+        return "-"
+    if not known.tries:
+        return "for minutes"
+    return times(known.tries) + (f", then not for {known.pause_s:g} s" if known.pause_s else "")
+
+
+def proxied(known: Facts) -> str:
+    """Whether it needs NO_PROXY."""
+    if not known.proxied:
+        return "no"
+    return "yes" if known.thorough else "-"
+
+
 def row(known: Facts, result: Result) -> list[str]:
     """A client's line in the table of its role."""
     least = ", ".join(VARIABLES.get(name, f"`{name}`") for name in known.least)
@@ -109,8 +128,8 @@ def row(known: Facts, result: Result) -> list[str]:
         f"{known.start} + {known.per_token}" + (", shared" if known.shares else ""),
         again(known),
         times(known.denied) + ("" if known.tells else ", not shown"),
-        (times(known.tries) if known.tries else "for minutes") + (f", then not for {known.pause_s:g} s" if known.pause_s else ""),
-        "yes" if known.proxied else "no",
+        failing(known),
+        proxied(known),
         str(len(result.passed)),
     ]
 
@@ -147,6 +166,7 @@ def requests(clients: dict[str, Result]) -> str:
 
 def page(clients: dict[str, Result]) -> str:
     """The whole page."""
+    clients = {name: result for name, result in clients.items() if name in facts.names()}
     missing = [name for name in facts.names()
                if name not in clients and not facts.of(name).where_installed]
     failed = [f"{name}: {test}" for name, result in clients.items() for test in result.failed]

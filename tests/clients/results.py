@@ -57,13 +57,14 @@ class Recorder:
             self._of(client[0]).asked[client[1]] = asked
 
     def pytest_sessionfinish(self) -> None:
-        """The results so far, also of a run that was cut short."""
+        """The results so far, also of a run that was cut short, beside those of other clients."""
         if self._results:
+            results = (read() if FILE.exists() else {}) | self._results
             FILE.parent.mkdir(parents=True, exist_ok=True)
             FILE.write_text(json.dumps({name: asdict(result) for name, result
-                                        in sorted(self._results.items())}, indent=1) + "\n")
+                                        in sorted(results.items())}, indent=1) + "\n")
 
 
 def read() -> dict[str, Result]:
-    """Of the last run, by client."""
+    """Of each client's last run."""
     return {name: Result(**result) for name, result in json.loads(FILE.read_text()).items()}

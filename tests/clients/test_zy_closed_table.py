@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.google.standin import Standin
 
-from .known_requests import ACCOUNTS, FOREIGN, REFUSED, SERVED
+from .known_requests import ACCOUNTS, FOREIGN, REFUSED, SERVED, V1
 from .wire import Request, Wire
 
 # Of the endpoint's own doing: a mint that failed or a broker that ended.
@@ -33,6 +35,33 @@ def news(asked: Request, account: str) -> str:
         queries = SERVED.get(path, set())
         good = path in SERVED and asked.status in {200} | PASSING
     return "" if good and set(asked.query) <= queries else said
+
+
+ACCOUNT = "agent@my-project.iam.gserviceaccount.com"
+
+
+@pytest.mark.parametrize("target", [
+    "/", f"{V1}/instance", f"{ACCOUNTS}/default/token?scopes=a%2Cb",
+    f"{ACCOUNTS}/{ACCOUNT}/?recursive=true",
+])
+def test_what_is_served_is_no_news(target: str) -> None:
+    assert not news(Request("x", "GET", target, 200), ACCOUNT)
+    assert news(Request("x", "GET", target, 404), ACCOUNT)
+    assert news(Request("x", "POST", target, 200), ACCOUNT)
+
+
+@pytest.mark.parametrize("target", [
+    f"{V1}/instance/id", f"{ACCOUNTS}/default/token?binding=on", f"{ACCOUNTS}/third@x.example/token",
+])
+@pytest.mark.parametrize("status", [200, 404])
+def test_what_is_not_known_is_news(target: str, status: int) -> None:
+    assert news(Request("x", "GET", target, status), ACCOUNT)
+
+
+def test_what_is_refused_must_be_refused() -> None:
+    target = f"{ACCOUNTS}/default/identity?audience=https://service.example"
+    assert not news(Request("x", "GET", target, 404), ACCOUNT)
+    assert news(Request("x", "GET", target, 200), ACCOUNT)
 
 
 def test_no_client_asked_for_what_is_not_known(wire: Wire, google: Standin) -> None:

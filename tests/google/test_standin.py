@@ -395,6 +395,20 @@ def test_a_model_that_is_denied_is_named_in_full(google: Standin) -> None:
     assert "/publishers/anthropic/models/claude-sonnet" in reply.error["message"]
 
 
+def test_a_bucket_is_listed_for_who_has_a_project(google: Standin) -> None:
+    def listed(token: str) -> Reply:
+        connection = connect(google)
+        connection.request("GET", "/storage/v1/b/my-bucket/o?delimiter=%2F",
+                           headers={"Authorization": f"Bearer {token}"})
+        reply = Reply(connection.getresponse())
+        connection.close()
+        return reply
+    reply = listed(google.issue_minted_token())
+    assert [item["name"] for item in reply.json["items"]] == [google.state.model_text]
+    assert listed("ya29.c.unknown").status == 401
+    assert listed(google.issue_source_token()).status == 403
+
+
 def test_anything_else_is_not_found(google: Standin) -> None:
     for path in ("/", "/v1/x", MINT.replace("generateAccessToken", "signJwt"),
                  GEMINI + ":rawPredict", "/_/calls", MINT + "/"):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # Has a program print a token, and calls the model with it. Reads commands, writes answers: lines.
-# usage: client.sh PROGRAM: gcloud, or gke-gcloud-auth-plugin with the credentials of Go
+# usage: client.sh PROGRAM: gcloud, gke-gcloud-auth-plugin with the credentials of Go, or gsutil, which
+# lists a bucket and prints no token
 set -uo pipefail
 
 said=$HOME/said.$$
@@ -17,8 +18,22 @@ token() {
 	esac
 }
 
+list() {
+	local storage=${GOOGLE_STORAGE_URL#https://} answer log=$said.$BASHPID
+	if answer=$(gsutil -o Boto:https_validate_certificates=False -o Boto:num_retries=0 -o "Credentials:gs_json_host=${storage%:*}" \
+		-o "Credentials:gs_json_port=${storage##*:}" ls gs://my-bucket/ 2>"$log"); then
+		printf 'text %s' "${answer#gs://my-bucket/}"
+	else
+		printf 'error %s' "$(<"$log")"
+	fi
+}
+
 call() {
 	local answer log=$said.$BASHPID
+	if [ "$program" = gsutil ]; then
+		list
+		return
+	fi
 	if ! answer=$(token 2>"$log") || [ -z "$answer" ]; then
 		printf 'error %s' "$(<"$log")"
 		return

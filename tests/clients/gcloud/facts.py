@@ -18,8 +18,8 @@ FACTS = Facts(
     role="tool",
     version=("gcloud", "--version"),
     where_installed="gcloud",
-    cannot="`print-identity-token`; once there was no endpoint it looks for none for ten minutes:"
-           " remove `~/.config/gcloud/gce`",
+    cannot="without an endpoint at its first look it looks for none for ten minutes, or until"
+           " `~/.config/gcloud/gce` is removed; it keeps tokens in that folder and in its logs",
     must_set="`project_number` in the profile",
     slow=True,
 )
