@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.google.standin import Standin
+from tests.integration import procfs
 from tests.integration.broker import Broker
 from tests.integration.deadline import eventually
 
@@ -30,10 +31,11 @@ class Turn:
 
     def __init__(self, command: list[str], directory: Path, variables: Mapping[str, str]) -> None:
         self._out, self._err = directory / "agent.stdout", directory / "agent.stderr"
+        self._home = variables["HOME"]
         with open(self._out, "wb") as out, open(self._err, "wb") as err:
             self._process = subprocess.Popen(
                 command, cwd=directory / "work", env=dict(variables), stdin=subprocess.DEVNULL,
-                stdout=out, stderr=err, start_new_session=True)
+                stdout=out, stderr=err)
 
     @property
     def said(self) -> str:
@@ -61,10 +63,13 @@ class Turn:
         return self.said
 
     def end(self) -> None:
-        """It, and whatever it has started."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        """It, and whatever it has started: some of that is in sessions of its own."""
+        self._process.kill()
         self._process.wait()
+        while left := procfs.with_variable("HOME", self._home):
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
 
 class Agent:
