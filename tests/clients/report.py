@@ -33,6 +33,7 @@ NOTES = """\
 ## The columns
 
 * *Needs at least*: the variables without which it finds no endpoint, beside those in *also set*.
+  With H alone Python's google-auth pings 169.254.169.254, asks the endpoint nothing and finds no credentials after 3 s.
 * *For a token*: requests before the first one, and for each. *Asks again*: with so little left of a token; one that asks
   *aside* uses the token that it has meanwhile.
 * *403*: how often it asks when the broker may not have the token, and whether its user sees the reason, such as `the broker
@@ -60,7 +61,9 @@ What the run showed otherwise than reading had it:
 * `cloud.google.com/go/auth` near a token's end gives the old token and asks aside, at any lifetime.
 * google-cloud-auth for Rust asks no more for 10 s after a failure, and each call fails meanwhile; it goes on after that.
 * `anthropic[vertex]` takes no project from the endpoint before its first call: `ANTHROPIC_VERTEX_PROJECT_ID` must be set.
-* `golang.org/x/oauth2/google` that finds no endpoint at its first look has no project from then on.
+* Whoever finds no endpoint at the first look: Java's library finds none until its process ends, gcloud for ten minutes;
+  Node's google-auth-library and `golang.org/x/oauth2/google` have no project until the process ends. The others find it at
+  the next call. Start the broker first.
 * Debian 12's googleauth for Ruby reads no variable.
 
 ## Read
@@ -157,7 +160,7 @@ def requests(clients: dict[str, Result]) -> str:
         for path in result.asked:
             asked.setdefault(template(path, {"default", ACCOUNT}), []).append(facts.of(name).title)
     rows = [(f"`{path}`", "200" if path in SERVED else "404: " + REFUSED[path][0],
-             ", ".join(sorted(set(asked[path]))))
+             "; ".join(sorted(set(asked[path]))))
             for path in (*SERVED, *REFUSED) if path in asked]
     return ("## What they ask\n\nA request that is in neither of the tables of `tests/clients/known_requests.py` fails "
             "the run, so that the next version of a client shows what it changed.\n\n"

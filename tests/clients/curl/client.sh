@@ -6,7 +6,7 @@ set -uo pipefail
 metadata=http://$GCE_METADATA_HOST/computeMetadata/v1
 
 ask() {
-	curl -sS --retry 3 -H 'Metadata-Flavor: Google' "$metadata/$1" 2>&1
+	curl -sS --fail-with-body --retry 3 -H 'Metadata-Flavor: Google' "$metadata/$1" 2>&1
 }
 
 call() {
@@ -50,7 +50,8 @@ json() {
 
 known_project=
 while read -r command count; do
-	outcomes=() known_project=${known_project:-$(ask project/project-id)}
+	outcomes=()
+	if [ -z "$known_project" ]; then known_project=$(ask project/project-id) || known_project=; fi
 	if [ "$command" = calls ]; then
 		for ((i = 0; i < count; i++)); do call >"$HOME/outcome.$i" & done
 		wait

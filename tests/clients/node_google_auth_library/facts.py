@@ -11,6 +11,7 @@ FACTS = Facts(
     least=("GCE_METADATA_HOST",),
     margin_s=300,
     shares=True,
+    remembers_absence=True,  # no project
     identity=True,
     project=True,
     foreign=True,
