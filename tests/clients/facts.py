@@ -20,7 +20,7 @@ class Facts:
     command: tuple[str, ...]  # {cache}: where it is installed, {here}: its folder
     start: int  # metadata requests before the first token, once a process
     per_token: int  # metadata requests for one token, the token's own among them
-    tries: int  # token requests while the answer is 503
+    tries: int  # token requests while the answer is 503; 0: it goes on for minutes
     least: tuple[str, ...]  # the variables without which it finds no endpoint
     margin_s: float = NEVER  # a token with so little left is asked for again
     shares: bool = False  # calls at the same time share one token request
@@ -71,6 +71,17 @@ class Facts:
         return self.margin_s != NEVER
 
 
+@dataclass(frozen=True, kw_only=True)
+class AgentFacts(Facts):
+    """One agent: `command` and a prompt are a turn. `{google}` in `application` is the stand-in."""
+
+    preset: str  # of the launcher
+    reads: tuple[str, str]  # its tool that reads a file, and the argument that names the file
+    renews: bool = True  # within a turn it asks again for a token that is about to end
+    gone: str = "ECONNREFUSED|Unable to connect"  # what it says of an endpoint that is not there
+    persists: bool = False  # and then goes on for minutes
+
+
 def names() -> list[str]:
     """All clients, by folder."""
     return sorted(path.parent.name for path in HERE.glob("*/facts.py"))
@@ -80,6 +91,13 @@ def of(name: str) -> Facts:
     """The facts of one."""
     facts: Facts = importlib.import_module(f".{name}.facts", __package__).FACTS
     return facts
+
+
+def of_agent(name: str) -> AgentFacts:
+    """The same of an agent."""
+    known = of(name)
+    assert isinstance(known, AgentFacts), name
+    return known
 
 
 def main() -> None:

@@ -14,9 +14,9 @@ REFUSAL = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n
 class Proxy:
     """Listens on loopback, as a context manager."""
 
-    def __init__(self) -> None:
+    def __init__(self, address: tuple[str, int] = ("127.0.0.1", 0)) -> None:
         self.asked: list[str] = []  # request lines
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(address)
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
     def __enter__(self) -> Proxy:

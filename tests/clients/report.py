@@ -47,6 +47,10 @@ NOTES = """\
 Each library and tool: one mint for the first call and for many at the same time, the next call from a token that is there, a
 proxy that sees nothing; all but the tools of seconds a call: a token that ends, a failed mint and the next good one, a
 broker that is killed and comes back. One that sits on another's library is tested for its own part.
+
+Every agent: a turn in which it uses tools while the first mint fails and the next token ends; the next turn from the token
+that there is; a broker that comes back between two turns; a proxy that sees no endpoint and refuses what the agent reports
+of itself. Where its endpoint is gone there is no answer, and the machine's own metadata server is not asked.
 """
 
 TAIL = """\
@@ -106,6 +110,8 @@ def failing(known: Facts) -> str:
     """What it does while there is no token."""
     if not known.thorough:
         return "-"
+    if not known.tries:
+        return "for minutes"
     return times(known.tries) + (f", then not for {known.pause_s:g} s" if known.pause_s else "")
 
 

@@ -17,7 +17,7 @@ from .federation import WORKFORCE, WORKLOAD, external_account_info, impersonated
 from .record import Call, Recorder
 from .script import Script, Step
 from .server import Server
-from .state import CLOUD_PLATFORM, LOGIN_SCOPES, AccessToken, Account, State
+from .state import CLOUD_PLATFORM, LOGIN_SCOPES, AccessToken, Account, State, ToolCall
 
 PROJECT = "my-project"
 ACCOUNT = "agent@my-project.iam.gserviceaccount.com"
@@ -272,6 +272,11 @@ class Standin:
         """Whose an access token is; None when it was not issued here."""
         with self.state.lock:
             return self.state.tokens.get(token)
+
+    def call_tool(self, name: str, **arguments: Any) -> None:
+        """Have the next model that is offered this tool call it, before it answers."""
+        with self.state.lock:
+            self.state.tool_calls.append(ToolCall(name, arguments))
 
     @property
     def minted(self) -> list[AccessToken]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,6 +59,14 @@ class AccessToken:
     minted: bool  # by generateAccessToken
 
 
+@dataclass(frozen=True)
+class ToolCall:
+    """What a model calls, of the tools that a request offers it."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
 @dataclass
 class Machine:
     """The VM that the bastion is."""
@@ -84,6 +92,7 @@ class State:
         self.clock_offset_s = 0.0
         self.source_life_s: float = 3599
         self.model_text = "Hello from the other side of the postern."
+        self.tool_calls: deque[ToolCall] = deque()  # each instead of an answer, in this order
         self.accounts: dict[str, Account] = {}
         self.clients: dict[str, str] = {}  # OAuth client id: secret
         self.logins: dict[str, Login] = {}  # by refresh token

@@ -348,6 +348,53 @@ def test_an_anthropic_model_answers_whole_or_as_events(google: Standin) -> None:
                 token).status == 400
 
 
+def test_a_model_calls_the_tools_that_it_is_offered(google: Standin) -> None:
+    token = google.issue_minted_token()
+    path = f"{GEMINI}:generateContent"
+    tools = [{"functionDeclarations": [{"name": "look"}]}]
+    google.call_tool("look", at="/")
+    google.call_tool("look", at="/tmp")
+    for body, part in [(ASK, {"text": google.state.model_text}),
+                       ({**ASK, "tools": [{"functionDeclarations": [{"name": "other"}]}]},
+                        {"text": google.state.model_text}),
+                       ({**ASK, "tools": tools},
+                        {"functionCall": {"name": "look", "args": {"at": "/"}}}),
+                       ({**ASK, "tools": tools},
+                        {"functionCall": {"name": "look", "args": {"at": "/tmp"}}}),
+                       ({**ASK, "tools": tools}, {"text": google.state.model_text})]:
+        reply = post(google, path, body, token)
+        assert reply.json["candidates"][0]["content"]["parts"] == [part]
+
+
+def test_an_anthropic_model_calls_a_tool_in_events(google: Standin) -> None:
+    google.call_tool("look", at="/")
+    body = {"anthropic_version": "vertex-2023-10-16", "max_tokens": 10, "stream": True,
+            "tools": [{"name": "look", "input_schema": {"type": "object"}}],
+            "messages": [{"role": "user", "content": "Look."}]}
+    token = google.issue_minted_token()
+    reply = post(google, f"{CLAUDE}:streamRawPredict", body, token)
+    events = [json.loads(line) for line in re.findall(r"^data: (.*)$", reply.body.decode(), re.M)]
+    of = {event["type"]: event for event in events}
+    block = of["content_block_start"]["content_block"]
+    assert (block["type"], block["name"], block["input"]) == ("tool_use", "look", {})
+    deltas = [event["delta"] for event in events if event["type"] == "content_block_delta"]
+    assert {delta["type"] for delta in deltas} == {"input_json_delta"}
+    assert json.loads("".join(delta["partial_json"] for delta in deltas)) == {"at": "/"}
+    assert of["message_delta"]["delta"]["stop_reason"] == "tool_use"
+    reply = post(google, f"{CLAUDE}:streamRawPredict", body, token)
+    texts = [json.loads(line)["delta"]["text"]
+             for line in re.findall(r"^data: (.*text_delta.*)$", reply.body.decode(), re.M)]
+    assert len(texts) == 2 and "".join(texts) == google.state.model_text
+
+
+def test_a_model_that_is_denied_is_named_in_full(google: Standin) -> None:
+    body = {"anthropic_version": "vertex-2023-10-16", "messages": [{"role": "user", "content": "?"}]}
+    reply = post(google, f"{CLAUDE}:rawPredict".replace(PROJECT, "other-project"), body,
+                 google.issue_minted_token())
+    assert reply.status == 403
+    assert "/publishers/anthropic/models/claude-sonnet" in reply.error["message"]
+
+
 def test_a_bucket_is_listed_for_who_has_a_project(google: Standin) -> None:
     def listed(token: str) -> Reply:
         connection = connect(google)

@@ -17,6 +17,17 @@ def status(pid: int, field: str) -> str:
     raise KeyError(field)
 
 
+def with_variable(name: str, value: str) -> list[int]:
+    """The processes that were started with this in their environment."""
+    wanted = f"{name}={value}".encode()
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):  # ended meanwhile, or not ours to see
+            if wanted in path.read_bytes().split(b"\0"):
+                found.append(int(path.parent.name))
+    return found
+
+
 def threads(pid: int) -> int:
     """How many there are."""
     return int(status(pid, "Threads"))
