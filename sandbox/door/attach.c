@@ -50,7 +50,7 @@ static bool wait_readable(const struct attach *attach, int timeout_ms)
 	do {
 		ready = poll(waits, ARRAY_LEN(waits), timeout_ms);
 	} while (ready < 0 && errno == EINTR);
-	demand(ready >= 0, EXIT_GONE, "the door cannot wait:");
+	demand(ready >= 0, EXIT_SYSTEM, "the door cannot wait:");
 	if (waits[0].revents)
 		_exit(EXIT_ENDED);
 	return ready > 0;
@@ -138,7 +138,7 @@ void attach_open(struct attach *attach, const struct door_options *options)
 	*attach = (struct attach){.fd = -1, .greeting = "T "};
 	attach->signals = sigprocmask(SIG_BLOCK, &ends, NULL) ? -1 :
 								signalfd(-1, &ends, SFD_CLOEXEC);
-	demand(attach->signals >= 0, EXIT_GONE, "signals cannot be taken:");
+	demand(attach->signals >= 0, EXIT_SYSTEM, "signals cannot be taken:");
 	read_ticket(options->ticket, attach->greeting + 2);
 	demand(chdir(options->attach) == 0, EXIT_CONNECT,
 	       "the attach directory cannot be entered:");

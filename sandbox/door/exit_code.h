@@ -12,7 +12,7 @@ enum exit_code {
 	EXIT_USAGE = 2, /* the command line */
 	EXIT_TAKEN = 3, /* the address is in the namespace already: another door's, or the host's */
 	EXIT_ALIEN =
-		4, /* policy rules that are not the kernel's own, or not as they were asked for */
+		4, /* policy rules, or XFRM policies, that are neither the kernel's nor its own */
 	EXIT_DEVICE = 5,   /* the kernel does not let the door bind to lo */
 	EXIT_ADDRESS = 6,  /* the address could not be added, or addresses not looked at */
 	EXIT_RULE = 7,	   /* a policy rule could not be added or deleted, or rules not looked at */
@@ -23,6 +23,7 @@ enum exit_code {
 	EXIT_CONFINE = 12, /* privileges could not be given up */
 	EXIT_TICKET = 13,  /* no ticket in its file */
 	EXIT_PROTOCOL = 14, /* the broker said what the door does not know */
+	EXIT_SYSTEM = 15,   /* the kernel refused what every process may do */
 };
 
 /* Ends the process with "postern-door: TEXT SUBJECT". */

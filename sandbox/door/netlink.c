@@ -79,7 +79,12 @@ int nl_dump(int fd, uint16_t type, uint8_t family, nl_show *show, void *ctx)
 	/* The family is the first byte of each of rtnetlink's fixed parts. */
 	const uint8_t fixed[12] = {family};
 	struct nl_request request;
+	int failed;
 
 	nl_begin(&request, type, fixed, sizeof(fixed));
-	return talk(fd, &request, NLM_F_DUMP, show, ctx);
+	do {
+		show(ctx, NULL);
+		failed = talk(fd, &request, NLM_F_DUMP, show, ctx);
+	} while (failed && errno == EAGAIN);
+	return failed;
 }

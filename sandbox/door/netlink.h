@@ -29,7 +29,8 @@ const struct rtattr *nl_next(const struct nlmsghdr *message, size_t size, const 
 /* Sends it, with the flags of its type (NL_NEW, or none), and waits until it is done. -1: errno. */
 NODISCARD int nl_ask(int fd, struct nl_request *request, uint16_t flags);
 
+/* Is shown each message of a dump; NULL: the dump begins, or begins again because things have changed. */
 typedef void nl_show(void *ctx, const struct nlmsghdr *message);
 
-/* Shows everything of a type and a family. -1: errno; EAGAIN: it changed meanwhile, to be begun again. */
+/* Shows everything of a type and a family. -1: errno. */
 NODISCARD int nl_dump(int fd, uint16_t type, uint8_t family, nl_show *show, void *ctx);

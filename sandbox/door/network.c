@@ -25,6 +25,10 @@ static void compare(void *ctx, const struct nlmsghdr *message)
 	struct comparison *const c = ctx;
 	const struct rule_list *const expected = c->expected;
 
+	if (!message) {
+		*c = (struct comparison){.expected = expected};
+		return;
+	}
 	while (c->next < expected->count && !expected->rules[c->next].is_there)
 		c->next++;
 	if (c->next == expected->count || !rule_is(message, &expected->rules[c->next]))
@@ -36,14 +40,11 @@ static void compare(void *ctx, const struct nlmsghdr *message)
 /* What the kernel tells is, in its order, what is marked as there. */
 static void compare_rules(int fd, const struct rule_list *expected)
 {
-	struct comparison c;
-	int failed;
+	struct comparison c = {.expected = expected};
+	const uint8_t family = expected->rules->to.family;
 
-	do {
-		c = (struct comparison){.expected = expected};
-		failed = nl_dump(fd, RTM_GETRULE, expected->rules->to.family, compare, &c);
-	} while (failed && errno == EAGAIN);
-	demand(!failed, EXIT_RULE, "the policy rules cannot be looked at:");
+	demand(nl_dump(fd, RTM_GETRULE, family, compare, &c) == 0, EXIT_RULE,
+	       "the policy rules cannot be looked at:");
 	while (c.next < expected->count)
 		c.differs |= expected->rules[c.next++].is_there;
 	if (c.differs)
@@ -93,7 +94,7 @@ static void look_for_ours(void *ctx, const struct nlmsghdr *message)
 {
 	const struct rtattr *a = NULL;
 
-	while ((a = nl_next(message, sizeof(struct ifaddrmsg), a))) {
+	while (message && (a = nl_next(message, sizeof(struct ifaddrmsg), a))) {
 		for (size_t i = 0; i < ARRAY_LEN(ENDPOINTS); i++) {
 			if ((a->rta_type == IFA_LOCAL || a->rta_type == IFA_ADDRESS) &&
 			    RTA_PAYLOAD(a) == ENDPOINTS[i].size &&
@@ -107,12 +108,9 @@ static void look_for_ours(void *ctx, const struct nlmsghdr *message)
 static void demand_no_address(int fd)
 {
 	bool found = false;
-	int failed;
 
-	do {
-		failed = nl_dump(fd, RTM_GETADDR, AF_UNSPEC, look_for_ours, &found);
-	} while (failed && errno == EAGAIN);
-	demand(!failed, EXIT_ADDRESS, "the addresses cannot be looked at:");
+	demand(nl_dump(fd, RTM_GETADDR, AF_UNSPEC, look_for_ours, &found) == 0, EXIT_ADDRESS,
+	       "the addresses cannot be looked at:");
 	if (found)
 		die(EXIT_TAKEN,
 		    "the metadata address is in this network already, another door's or the host's;",
@@ -134,7 +132,7 @@ static void add_address(int fd, const struct endpoint *endpoint)
 	nl_begin(&request, RTM_NEWADDR, &fixed, sizeof(fixed));
 	nl_put(&request, IFA_LOCAL, endpoint->address, endpoint->size);
 	nl_put(&request, IFA_ADDRESS, endpoint->address, endpoint->size);
-	added = nl_ask(fd, &request, 0) == 0;
+	added = nl_ask(fd, &request, NL_NEW) == 0;
 	demand(added, errno == EEXIST ? EXIT_TAKEN : EXIT_ADDRESS,
 	       "the metadata address cannot be added to lo, which takes NET_ADMIN:");
 }

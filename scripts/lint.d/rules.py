@@ -47,9 +47,10 @@ LAYERS = {
     "credential": {"base", "net", "google", "credential"},
     "recipe": {"base", "net", "emulator", "recipe"},
     "broker": {"base", "net", "emulator", "google", "credential", "recipe", "broker"},
-    "sandbox": {"base", "net", "sandbox"},
+    "sandbox": {"base", "net", "sandbox", "door"},
+    "door": {"base", "door"},
     "tests": {"base", "net", "emulator", "google", "credential", "recipe", "broker", "sandbox",
-              "tests"},
+              "door", "tests"},
 }
 TOP_FOLDERS = ("broker", "emulator", "sandbox", "tests")
 
@@ -97,6 +98,8 @@ def layer_of(path):
         return None
     if parts[0] == "broker" and len(parts) > 2:
         return parts[1] if parts[1] in LAYERS and parts[1] not in TOP_FOLDERS else None
+    if parts[:2] == ["sandbox", "door"] and len(parts) > 2:
+        return "door"
     return parts[0]
 
 

@@ -7,7 +7,7 @@ import struct
 import sys
 
 QUESTION = struct.pack("!HHHHHH", 77, 0x0100, 1, 0, 0, 0) + b"\1a\4name\4test\0" + struct.pack("!HH", 1, 1)
-PATIENCE_S = 2.0
+PATIENCE_S = 5.0
 
 
 def asked(server, kind):

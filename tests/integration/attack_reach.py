@@ -2,7 +2,7 @@
 """Run inside a sandbox: tries to get an answer from the metadata addresses in every way past the local one.
 Prints as JSON what came of each: the first bytes of the answer, or the name of the error.
 
-Arguments, as JSON: v4, v6 (the sandbox's own addresses), to_v4, to_v6 (lists).
+Arguments, as JSON: v4, v6 (the sandbox's own addresses), to_v4, to_v6 (lists), patience_s (a try).
 """
 
 import concurrent.futures
@@ -14,7 +14,6 @@ import sys
 
 IP_UNICAST_IF, IPV6_UNICAST_IF, SO_BINDTOIFINDEX, SO_DONTROUTE = 50, 76, 62, 5
 IPPROTO_MPTCP, IP_PKTINFO, IPV6_PKTINFO, IPV6_RTHDR = 262, 8, 50, 57
-PATIENCE_S = 1.5
 REQUEST = b"GET / HTTP/1.0\r\nHost: metadata.google.internal\r\nMetadata-Flavor: Google\r\n\r\n"
 ARGUMENTS = json.loads(sys.argv[1])
 OWN = {socket.AF_INET: ARGUMENTS["v4"], socket.AF_INET6: ARGUMENTS["v6"]}
@@ -76,7 +75,7 @@ V6_WAYS = {"routing header": [routing_header], "routing header device": [routing
 
 def opened(family, kind, steps, protocol=0):
     sock = socket.socket(family, kind, protocol)
-    sock.settimeout(PATIENCE_S)
+    sock.settimeout(ARGUMENTS["patience_s"])
     try:
         for step in steps:
             step(sock)

@@ -104,9 +104,13 @@ class Namespace:
         subprocess.run(["ip", "netns", "delete", self.name], check=False)
 
 
-# A containerd of the host's own is not this dockerd's, and the sockets of its shims go with it.
-_OWN_CONTAINERD = ["unshare", "--mount", "sh", "-c", 'mkdir -p /run/containerd && '
-                   'mount -t tmpfs tmpfs /run/containerd && exec "$0" "$@"']
+# A containerd of the host's own is not this dockerd's, and the sockets of its shims go with it. Nor are the
+# host's subordinate ids.
+_OWN_CONTAINERD = ["unshare", "--mount", "sh", "-ec", 'mkdir -p /run/containerd; '
+                   'mount -t tmpfs tmpfs /run/containerd; for each in subuid subgid; do '
+                   'if test -e "$0/$each"; then mount --bind "$0/$each" "/etc/$each"; fi; done; exec "$@"']
+# Whose ids a remapped engine's root has, and where they begin.
+REMAPPED, REMAPPED_ROOT = "nobody", 300000
 _NSENTER = shutil.which("nsenter", path=PATH) or "nsenter"
 _OUTSIDE = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
 
@@ -150,8 +154,9 @@ def make_root(root: Path) -> None:
 class Engine:
     """The daemon, as a context manager."""
 
-    def __init__(self, directory: Path, name: str = "postern-test") -> None:
-        self.directory = directory
+    def __init__(self, directory: Path, name: str = "postern-test", *, remapped: bool = False) -> None:
+        """A remapped one gives its containers a user namespace."""
+        self.directory, self.remapped = directory, remapped
         self.socket = directory / "docker.sock"
         self.namespace = Namespace(f"{name}-{os.getpid()}")
         self._process: subprocess.Popen[bytes] | None = None
@@ -184,10 +189,14 @@ class Engine:
     def start(self) -> None:
         """Start it and wait until it answers."""
         config = self.directory / "daemon.json"
-        config.write_text("{}\n")
+        config.write_text(json.dumps({"userns-remap": f"{REMAPPED}:nogroup"} if self.remapped else {}))
+        if self.remapped:
+            self.directory.chmod(0o711)
+            for name in ("subuid", "subgid"):
+                (self.directory / name).write_text(f"{REMAPPED}:{REMAPPED_ROOT}:65536\n")
         with open(self.directory / "log", "ab") as log:
             self._process = subprocess.Popen(
-                [*self.namespace.prefix, *_OWN_CONTAINERD, "dockerd", "--host", self.host, "--config-file", str(config),
+                [*self.namespace.prefix, *_OWN_CONTAINERD, str(self.directory), "dockerd", "--host", self.host, "--config-file", str(config),
                  "--data-root", str(self.directory / "data"),
                  "--exec-root", str(self.directory / "exec"),
                  "--pidfile", str(self.directory / "pid")],
@@ -268,11 +277,11 @@ class Engine:
 
 
 @contextlib.contextmanager
-def running(name: str = "postern-test") -> Iterator[Engine]:
+def running(name: str = "postern-test", *, remapped: bool = False) -> Iterator[Engine]:
     """One engine; its directory is short, for sockets have 107 bytes, and is removed."""
     directory = Path(tempfile.mkdtemp(prefix="pe-"))
     try:
-        with Engine(directory, name) as engine:
+        with Engine(directory, name, remapped=remapped) as engine:
             yield engine
     finally:
         shutil.rmtree(directory, ignore_errors=True)

@@ -61,10 +61,12 @@ class Outside:
             subprocess.run([*self.engine.namespace.prefix, "ip", *command.split()], check=True,
                            capture_output=True, timeout=20)
 
-    def host_setting(self, name: str, value: str) -> None:
-        """One of /proc/sys/net there."""
+    def host_setting(self, name: str, value: str) -> str:
+        """Change one of /proc/sys/net there; what it was."""
         with self.engine.namespace.entered():
+            before = Path("/proc/sys/net", name).read_text()
             Path("/proc/sys/net", name).write_text(value)
+        return before
 
     def __enter__(self) -> Outside:
         with contextlib.ExitStack() as exits:
@@ -79,9 +81,9 @@ class Outside:
                            *(f"address add {each} dev lo nodad" for each in V6))
             self.host(*(f"route add {each} via 10.77.0.2" for each in V4),
                       *(f"route add {each} via fd00:77::2" for each in V6))
-            self.host_setting("ipv6/conf/all/forwarding", "1")
-            # A bridge's address is good at once.
-            self.host_setting("ipv6/conf/default/accept_dad", "0")
+            # With the second, a bridge's address is good at once.
+            for name, value in (("ipv6/conf/all/forwarding", "1"), ("ipv6/conf/default/accept_dad", "0")):
+                exits.callback(self.host_setting, name, self.host_setting(name, value))
             self._serve(exits)
             self._exits = exits.pop_all()
         return self

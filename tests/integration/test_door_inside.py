@@ -184,6 +184,19 @@ def test_a_door_that_was_frozen_goes_on(engine: Engine, broker: Broker) -> None:
         assert gets_a_token(sandbox)
 
 
+def test_networks_that_come_and_go_leave_the_walls(engine: Engine, broker: Broker, bridge: str) -> None:
+    with network(engine, "plain0", 6, ipv6=False) as plain, Sandbox(engine, broker, "--network", plain) as sandbox:
+        def walls() -> str:
+            return sandbox.door.run("sh", "-c", "ip rule; ip -6 rule; ip xfrm policy; ip -4 address show lo").stdout
+        before = walls()
+        assert "to fd20:ce::/32 prohibit" in before and "to 169.254.0.0/16 prohibit" in before
+        for change, name in (("connect", bridge), ("disconnect", plain), ("disconnect", bridge)):
+            engine.docker("network", change, name, sandbox.door.id)
+            assert walls() == before and gets_a_token(sandbox), (change, name)
+            with sandbox.agent.entered(), pytest.raises(OSError):
+                socket.create_connection((METADATA_V6, 80), timeout=1).close()
+
+
 @pytest.mark.parametrize("number, code", [(signal.SIGTERM, 0), (signal.SIGKILL, 137)])
 def test_a_door_that_ends_takes_the_endpoint_with_it(
         engine: Engine, broker: Broker, number: signal.Signals, code: int) -> None:

@@ -14,6 +14,7 @@ import pytest
 from .broker import ROOT as ROOT_FOLDER
 from .broker import Broker
 from .conftest import new_directory
+from .deadline import allowed
 from .engine import IMAGE, Engine
 from .launch import broker_in
 from .outside import ANSWER, CREDENTIALS, METADATA_V4, METADATA_V6, V4, V6, Outside
@@ -55,7 +56,8 @@ def reach(container: Container, settings: dict[str, object], who: str, to_v4: Se
           to_v6: Sequence[str] = TO_V6) -> dict[str, str]:
     """What came of every try."""
     found: dict[str, str] = container.python("attack_reach.py", json.dumps({
-        "v4": settings["IPAddress"], "v6": settings["GlobalIPv6Address"], "to_v4": to_v4, "to_v6": to_v6}), who=who)
+        "v4": settings["IPAddress"], "v6": settings["GlobalIPv6Address"], "to_v4": to_v4, "to_v6": to_v6,
+        "patience_s": allowed(2.5)}), who=who)
     return found
 
 

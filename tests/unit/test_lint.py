@@ -122,8 +122,8 @@ def test_the_environment_is_read_in_its_files_only(tree, name):
 LAYER_FILES = {
     "base": "broker/base/a.c", "net": "broker/net/a.c", "emulator": "emulator/a.c",
     "google": "broker/google/a.c", "credential": "broker/credential/a.c",
-    "recipe": "broker/recipe/a.c", "broker": "broker/a.c", "sandbox": "sandbox/door/a.c",
-    "tests": "tests/unit/a.c",
+    "recipe": "broker/recipe/a.c", "broker": "broker/a.c", "sandbox": "sandbox/a.c",
+    "door": "sandbox/door/a.c", "tests": "tests/unit/a.c",
 }
 ALLOWED = {
     "base": ["base"],
@@ -133,7 +133,8 @@ ALLOWED = {
     "credential": ["base", "net", "google", "credential"],
     "recipe": ["base", "net", "emulator", "recipe"],
     "broker": ["base", "net", "emulator", "google", "credential", "recipe", "broker"],
-    "sandbox": ["base", "net", "sandbox"],
+    "sandbox": ["base", "net", "sandbox", "door"],
+    "door": ["base", "door"],
     "tests": list(LAYER_FILES),
 }
 
