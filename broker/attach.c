@@ -144,17 +144,26 @@ static void evict_oldest(struct attach *attach)
 		      "crowd", NULL);
 }
 
+/* -1 with errno: the kernel has no room for one more. */
+static int watch(struct attach_connection *connection)
+{
+	socklen_t len = sizeof(connection->peer);
+
+	if (getsockopt(connection->fd, SOL_SOCKET, SO_PEERCRED, &connection->peer, &len) ||
+	    socket_netns(connection->fd, &connection->netns))
+		return -1;
+	connection->source = loop_add_io(connection->attach->broker->loop, connection->fd, EPOLLIN,
+					 LOOP_PRIORITY_NORMAL, on_message, connection);
+	return connection->source ? 0 : -1;
+}
+
 static void take(struct attach *attach, int takes_fd)
 {
 	struct attach_connection *const connection = xcalloc(1, sizeof(*connection));
-	socklen_t len = sizeof(connection->peer);
 
 	connection->attach = attach;
 	connection->fd = takes_fd;
-	if (getsockopt(takes_fd, SOL_SOCKET, SO_PEERCRED, &connection->peer, &len) ||
-	    socket_netns(takes_fd, &connection->netns) ||
-	    !(connection->source = loop_add_io(attach->broker->loop, takes_fd, EPOLLIN,
-					       LOOP_PRIORITY_NORMAL, on_message, connection))) {
+	if (watch(connection)) {
 		log_warning("attach: a connection is dropped: %s", strerrordesc_np(errno));
 		bounded_close(takes_fd);
 		free(connection);

@@ -25,8 +25,11 @@ struct attach_socket {
 	bool bound; /* the name is ours to remove */
 };
 
-/* Of whoever may write beside the control socket, a directory of another user could be there. */
-static int make_directory(int parent_fd, const char *path, mode_t mode, int *out, struct err *err)
+/*
+ * Of whoever may write beside the control socket, a directory of another user could be there.
+ * The descriptor, or -1.
+ */
+static int make_directory(int parent_fd, const char *path, mode_t mode, struct err *err)
 {
 	const char *const slash = strrchr(path, '/');
 	const char *const name = slash ? slash + 1 : path;
@@ -45,8 +48,7 @@ static int make_directory(int parent_fd, const char *path, mode_t mode, int *out
 			       path, st.st_uid);
 	if (fchmod(fd, mode)) /* whatever the umask */
 		return err_set_errno(err, errno, "%s", path);
-	*out = TAKE_FD(fd);
-	return 0;
+	return TAKE_FD(fd);
 }
 
 static int take_lock(struct attach_socket *attach, int private_fd, struct err *err)
@@ -112,28 +114,33 @@ static int listen_there(struct attach_socket *attach, struct err *err)
 static int open_below(struct attach_socket *attach, const char *parent, struct err *err)
 {
 	AUTO_CLOSE const int parent_fd = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	AUTO_CLOSE int private_fd = -1;
 
 	if (parent_fd < 0)
 		return err_set_errno(err, errno, "%s", parent);
-	if (make_directory(parent_fd, "private", 0700, &private_fd, err) ||
-	    take_lock(attach, private_fd, err) ||
-	    make_directory(private_fd, "private/attach", 0755, &attach->directory_fd, err) ||
-	    listen_there(attach, err))
+	AUTO_CLOSE const int private_fd = make_directory(parent_fd, "private", 0700, err);
+	if (private_fd < 0 || take_lock(attach, private_fd, err))
+		return err_prefix(err, "%s", parent);
+	attach->directory_fd = make_directory(private_fd, "private/attach", 0755, err);
+	if (attach->directory_fd < 0 || listen_there(attach, err))
 		return err_prefix(err, "%s", parent);
 	AUTO_FREE char *path = xasprintf("%s/private/attach", parent);
 	attach->directory = realpath(path, NULL);
 	return attach->directory ? 0 : err_set_errno(err, errno, "%s", path);
 }
 
+static char *parent_of(const char *path)
+{
+	const char *const slash = strrchr(path, '/');
+
+	if (!slash)
+		return xstrdup(".");
+	return slash == path ? xstrdup("/") : xstrndup(path, (size_t)(slash - path));
+}
+
 int attach_socket_open(const char *control_path, struct attach_socket **out, struct err *err)
 {
 	struct attach_socket *const attach = xcalloc(1, sizeof(*attach));
-	const char *const slash = strrchr(control_path, '/');
-	AUTO_FREE char *parent = !slash ? xstrdup(".") :
-				 slash == control_path ?
-					  xstrdup("/") :
-					  xstrndup(control_path, (size_t)(slash - control_path));
+	AUTO_FREE char *parent = parent_of(control_path);
 
 	attach->directory_fd = -1;
 	attach->lock_fd = -1;

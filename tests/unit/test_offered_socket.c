@@ -104,7 +104,10 @@ static void what_the_kernel_says_is_read(void **state)
 	uint64_t netns;
 
 	(void)state;
-	assert_true(fd >= 0);
+	if (fd < 0) {
+		fail_msg("no socket");
+		return;
+	}
 	assert_int_equal(bind(fd, &loopback.any, loopback.len), 0);
 	assert_int_equal(offered_socket_read(fd, &read, &err), 0);
 	assert_int_equal(read.domain, AF_INET);
