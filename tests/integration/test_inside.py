@@ -89,6 +89,40 @@ def test_the_sandbox_joins_its_door_and_each_has_what_it_should(inside: Place) -
     assert inside.is_clean()
 
 
+# The real engine, but for one answer.
+OTHERWISE = """#!/bin/sh
+if [ "$1" = info ]; then
+	/usr/bin/docker "$@" | sed 's/"{key}":"[^"]*"/"{key}":"{value}"/'
+else
+	exec /usr/bin/docker "$@"
+fi
+"""
+
+
+def put_engine(place: Place, script: str) -> Path:
+    """A `docker` before the real one; its folder."""
+    folder = place.directory / "bin"
+    folder.mkdir()
+    program = folder / "docker"
+    program.write_text(script)
+    program.chmod(0o755)
+    place.path = f"{folder}:{PATH}"
+    return folder
+
+
+@pytest.mark.parametrize("key, value", [("DefaultRuntime", "runsc"),
+                                        ("KernelVersion", "5.10.0-28-amd64")])
+def test_what_lacks_the_ability_is_refused_before_anything(inside: Place, key: str,
+                                                           value: str) -> None:
+    put_engine(inside, OTHERWISE.format(key=key, value=value))
+    ran = inside.run("true")
+    assert ran.status == 3
+    assert value in ran.err and "--attach gateway, whose endpoint" in ran.err
+    assert not inside.broker.audit_of("session.open")
+    assert inside.run("true", options=["--provider", "gemini"]).status == 0
+    assert inside.is_clean()
+
+
 RECORD = """#!/bin/sh
 printf '%s\\n' "$@" >>{folder}/argv
 env >>{folder}/environ
@@ -98,12 +132,8 @@ exec /usr/bin/docker "$@"
 
 
 def test_the_ticket_is_in_a_file_until_the_door_has_it_and_nowhere_else(inside: Place) -> None:
-    folder = inside.directory / "bin"
-    folder.mkdir()
-    program = folder / "docker"
-    program.write_text(RECORD.format(folder=folder, runs=inside.runtime / "postern-runs"))
-    program.chmod(0o755)
-    inside.path = f"{folder}:{PATH}"
+    folder = put_engine(inside, RECORD.format(folder=inside.directory / "bin",
+                                              runs=inside.runtime / "postern-runs"))
     run = inside.start("sleep", "60")
     sandbox, door = inside.running(), inside.door()
     ticket = (folder / "ticket").read_text().strip()
