@@ -6,28 +6,34 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from collections.abc import Callable, Iterator
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.google.standin import Standin
 from tests.integration.broker import Broker
 from tests.integration.conftest import (  # noqa: F401
-    artifacts, directory, google, pytest_runtest_makereport, said, start)
+    artifacts, directory, google, pytest_runtest_makereport, said)
+from tests.integration.conftest import start as plain_start  # noqa: F401
 from tests.integration.conftest import pytest_configure as configure
 
-from . import facts
+from . import facts, results
 from .observed import endpoint
 from .program import Program, contract_variables
+from .wire import Wire
 
-LEAK_CHECK = "test_zz_no_secret_leaked.py"
+LAST = ("test_zy_closed_table.py", "test_zz_no_secret_leaked.py")  # after all others, in this order
+PROJECT_NUMBER = 123456789012
 Launcher = Callable[..., Program]
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """As tests/integration, and the mark of this suite."""
     configure(config)
+    config.pluginmanager.register(results.Recorder(), "recorder")
     config.addinivalue_line("markers", "only(holds): the clients whose facts pass holds()")
 
 
@@ -46,7 +52,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """`only` drops the clients of which a fact does not hold; the search for secrets is last."""
+    """`only` drops the clients of which a fact does not hold; what looks at all tests is last."""
     def holds(item: pytest.Item) -> bool:
         called = getattr(item, "callspec", None)
         return all(mark.args[0](facts.of(called.params["client"]))
@@ -54,7 +60,33 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     dropped = [item for item in items if not holds(item)]
     config.hook.pytest_deselected(items=dropped)
     items[:] = sorted((item for item in items if item not in dropped),
-                      key=lambda item: item.path.name == LEAK_CHECK)
+                      key=lambda item: LAST.index(item.path.name) if item.path.name in LAST else -1)
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    """Where the endpoint of this client must be, if that is built in: the namespace is the test's own."""
+    called = getattr(request.node, "callspec", None)
+    address = facts.of(called.params["client"]).address if called else ""
+    if not address:
+        yield {}
+        return
+    network = f"{address.rpartition(':')[0]}/32"
+    on_lo = (network, "dev", "lo")
+    subprocess.run(["ip", "address", "add", *on_lo], check=True)
+    yield {"listen": address, "allow_peers": network}
+    subprocess.run(["ip", "address", "del", *on_lo], check=True)
+
+
+@pytest.fixture
+def start(plain_start: Callable[..., Broker], place: dict[str, str]) -> Callable[..., Broker]:  # noqa: F811
+    """As tests/integration; a project's number is in each profile, for gcloud."""
+    def start_one(*args: Any, profiles: Mapping[str, Mapping[str, Any]] | None = None,
+                  **how: Any) -> Broker:
+        numbered = {name: {"project_number": PROJECT_NUMBER, **place, **profile}
+                    for name, profile in (profiles or {"vertex": {}}).items()}
+        return plain_start(*args, profiles=numbered, **how)
+    return start_one
 
 
 @pytest.fixture
@@ -63,13 +95,25 @@ def broker(start: Callable[..., Broker], google: Standin) -> Broker:
     return start(google)
 
 
+@pytest.fixture(scope="session")
+def wire(pytestconfig: pytest.Config) -> Iterator[Wire]:
+    """What all clients ask."""
+    with Wire() as listening:
+        yield listening
+        pytestconfig.pluginmanager.get_plugin("recorder").note(listening.requests)
+
+
 @pytest.fixture
-def launch(client: str, directory: Path, google: Standin) -> Iterator[Launcher]:
+def launch(client: str, directory: Path, google: Standin, wire: Wire) -> Iterator[Launcher]:
     """Starts the client at a broker, with the variables of the contract or with others."""
     with contextlib.ExitStack() as running:
+        running.callback(wire.forget)
+
         def launch_one(broker: Broker, variables: dict[str, str] | None = None) -> Program:
+            wire.watch(broker.address()[1], client)
             if variables is None:
                 variables = contract_variables(endpoint(broker))
             return running.enter_context(Program(
-                client, directory, {"GOOGLE_VERTEX_BASE_URL": google.http_url, **variables}))
+                client, directory, {"GOOGLE_VERTEX_BASE_URL": google.http_url,
+                                    "GOOGLE_STORAGE_URL": google.url, **variables}))
         yield launch_one

@@ -4,33 +4,71 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+NEVER = float("inf")
 
 
 @dataclass(frozen=True)
 class Facts:
-    """One client. The tests hold it, and the broker, to this."""
+    """One client. The tests hold it, and the broker, to this; the report is made of it."""
 
     command: tuple[str, ...]  # {cache}: where it is installed, {here}: its folder
     start: int  # metadata requests before the first token, once a process
     per_token: int  # metadata requests for one token, the token's own among them
     tries: int  # token requests while the answer is 503
     least: tuple[str, ...]  # the variables without which it finds no endpoint
-    margin_s: float = float("inf")  # a token with so little left is asked for again
+    margin_s: float = NEVER  # a token with so little left is asked for again
     shares: bool = False  # calls at the same time share one token request
     identity: bool = False  # has a call that asks for an ID token
     streams: bool = False
     # of the application, beside those of the endpoint
     application: Mapping[str, str] = field(default_factory=dict)
 
+    refused: int = 0  # of the requests before the first token, those that are answered 404
+
+    # for the report and the installer
+    title: str = ""  # as its users call it
+    role: str = "sdk"  # sdk, tool or agent
+    package: str = ""  # whose version the lock file has
+    version: tuple[str, ...] = ()  # where no lock file is: the command that tells it
+    needs: Mapping[str, str] = field(default_factory=dict)  # toolchain program: least version
+    where_installed: str = ""  # a program that nothing here brings: without it the client is absent
+    must_set: str = ""  # by the user, beside the variables of the endpoint
+    cannot: str = ""  # what does not work with it, and why
+
+    address: str = ""  # HOST:PORT that is built in: the endpoint is there, whatever the variables say
+
+    # what else can be asked of its program, and how it differs from the others
+    project: bool = False  # `project`: the project that it learns from the endpoint
+    foreign: bool = False  # `foreign`: a token of an account that is not the sandbox's
+    proxied: bool = True  # asks a proxy for the endpoint where NO_PROXY does not name it
+    tells: bool = True  # shows its user what the endpoint says of a refusal
+    denied: int = 1  # token requests while the answer is 403
+    renews_aside: bool = False  # near its end it uses the token it has while it asks for the next
+    hasty: bool = False  # may have made its last try before the broker has made its second
+    pause_s: float = 0  # after a failure it asks no more for so long, and each call fails meanwhile
+    again_at_once: bool = False  # asks for a token near its end again before it uses it
+    remembers_absence: bool = False  # no endpoint at its first look: none for the process's life
+    # Another client, whose library takes the tokens for this one: what is that library's own doing,
+    # such as how it tries again, is tested there.
+    auth_of: str = ""
+    slow: bool = False  # seconds a call: not each test that finds out nothing new with it
+    at_once: int = 50  # calls at the same time
+
+    @property
+    def thorough(self) -> bool:
+        """Whether every test is run with it."""
+        return not self.auth_of and not self.slow
+
     @property
     def caches(self) -> bool:
         """Whether it keeps a token from one call to the next."""
-        return self.margin_s != float("inf")
+        return self.margin_s != NEVER
 
 
 def names() -> list[str]:
@@ -42,3 +80,15 @@ def of(name: str) -> Facts:
     """The facts of one."""
     facts: Facts = importlib.import_module(f".{name}.facts", __package__).FACTS
     return facts
+
+
+def main() -> None:
+    """For scripts/clients: NAME, ROLE, the program it may lack, PROGRAM=VERSION...; a line each."""
+    for name in names():
+        known = of(name)
+        needs = (f"{program}={least}" for program, least in known.needs.items())
+        sys.stdout.write(" ".join([name, known.role, known.where_installed or "-", *needs]) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -14,6 +14,7 @@ _IAM = re.compile(r"/v1/projects/([^/]+)/serviceAccounts/([^/:]+)"
                   r":(generateAccessToken|testIamPermissions)")
 _MODEL = re.compile(r"/(?:v1|v1beta1)/projects/([^/]+)/locations/([a-z0-9-]+)"
                     r"/publishers/(google|anthropic)/models/([^/:]+):([A-Za-z]+)")
+_OBJECTS = re.compile(r"/storage/v1/b/([^/]+)/o")
 _METADATA = "/computeMetadata/v1/"
 _GETS = {
     "/subject-token": "subjectToken",
@@ -44,6 +45,8 @@ class Request:
         path = self.path
         if self.method == "GET":
             self.kind = _GETS.get(path, "other")
+            if match := _OBJECTS.fullmatch(path):
+                self.kind, self.parts = "listObjects", (unquote(match[1]),)
         if self.method != "POST":
             return
         if path == "/token":

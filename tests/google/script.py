@@ -13,7 +13,7 @@ KINDS = frozenset({
     "token", "generateAccessToken", "testIamPermissions",
     "sts", "subjectToken", "metadataToken", "metadataEmail", "metadataUniverse",
     "generateContent", "streamGenerateContent", "countTokens",
-    "rawPredict", "streamRawPredict", "other",
+    "rawPredict", "streamRawPredict", "listObjects", "other",
 })
 
 

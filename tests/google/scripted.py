@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from . import iam, metadata, oauth2, sts, vertex
+from . import iam, metadata, oauth2, storage, sts, vertex
 from .envelope import (JSON_TYPE, OAUTH_BY_STATUS, OAUTH_JSON_TYPE, REASONS, Answer, Refusal,
                        api_error, html_page, oauth_error)
 from .jwt import looks_like_jwt
@@ -29,6 +29,7 @@ HANDLERS: dict[str, Callable[[State, Request, Step], Answer]] = {
     "countTokens": vertex.count_tokens,
     "rawPredict": vertex.raw_predict,
     "streamRawPredict": vertex.raw_predict,
+    "listObjects": storage.list_objects,
 }
 
 

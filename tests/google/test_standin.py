@@ -343,8 +343,23 @@ def test_an_anthropic_model_answers_whole_or_as_events(google: Standin) -> None:
     reply = post(google, f"{CLAUDE}:streamRawPredict", {**body, "stream": True}, token)
     names = re.findall(r"^event: (\S+)$", reply.body.decode(), re.MULTILINE)
     assert names[0] == "message_start" and names[-1] == "message_stop"
+    assert names.count("content_block_delta") == 2
     assert post(google, f"{CLAUDE}:rawPredict", {"messages": body["messages"]},
                 token).status == 400
+
+
+def test_a_bucket_is_listed_for_who_has_a_project(google: Standin) -> None:
+    def listed(token: str) -> Reply:
+        connection = connect(google)
+        connection.request("GET", "/storage/v1/b/my-bucket/o?delimiter=%2F",
+                           headers={"Authorization": f"Bearer {token}"})
+        reply = Reply(connection.getresponse())
+        connection.close()
+        return reply
+    reply = listed(google.issue_minted_token())
+    assert [item["name"] for item in reply.json["items"]] == [google.state.model_text]
+    assert listed("ya29.c.unknown").status == 401
+    assert listed(google.issue_source_token()).status == 403
 
 
 def test_anything_else_is_not_found(google: Standin) -> None:

@@ -119,14 +119,16 @@ def _message(state: State, request: Request, body: dict[str, Any]) -> dict[str, 
 
 
 def _events(message: dict[str, Any]) -> list[bytes]:
-    """A message as Anthropic's stream of events."""
+    """A message as Anthropic's stream of events, its text in two parts."""
+    text = message["content"][0]["text"]
+    half = len(text) // 2
     started = {**message, "content": [], "stop_reason": None,
                "usage": {**message["usage"], "output_tokens": 1}}
     events: list[dict[str, Any]] = [
         {"type": "message_start", "message": started},
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
-        {"type": "content_block_delta", "index": 0,
-         "delta": {"type": "text_delta", "text": message["content"][0]["text"]}},
+        *({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": part}}
+          for part in (text[:half], text[half:])),
         {"type": "content_block_stop", "index": 0},
         {"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": None},
          "usage": {"output_tokens": message["usage"]["output_tokens"]}},

@@ -6,7 +6,7 @@ set -uo pipefail
 metadata=http://$GCE_METADATA_HOST/computeMetadata/v1
 
 ask() {
-	curl -sS --retry 3 -H 'Metadata-Flavor: Google' "$metadata/$1" 2>&1
+	curl -sS --fail-with-body --retry 3 -H 'Metadata-Flavor: Google' "$metadata/$1" 2>&1
 }
 
 call() {
@@ -19,13 +19,21 @@ call() {
 	# The token goes through standard input: an argument is seen by everybody.
 	answer=$(curl -sS --fail-with-body -H @- -H 'Content-Type: application/json' \
 		-d '{"contents":[{"role":"user","parts":[{"text":"Say hello."}]}]}' \
-		"$GOOGLE_VERTEX_BASE_URL/v1/projects/$project/locations/global/publishers/google/models/gemini-2.5-flash:generateContent" \
+		"$GOOGLE_VERTEX_BASE_URL/v1/projects/$known_project/locations/global/publishers/google/models/gemini-2.5-flash:generateContent" \
 		2>&1 <<<"Authorization: Bearer ${BASH_REMATCH[1]}")
 	if [[ $answer =~ \"text\":\ *\"([^\"]+)\" ]]; then
 		printf 'text %s' "${BASH_REMATCH[1]}"
 	else
 		printf 'error %s' "$answer"
 	fi
+}
+
+project() {
+	printf 'text %s' "$(ask project/project-id)"
+}
+
+foreign() {
+	printf 'error %s' "$(ask 'instance/service-accounts/other@my-project.iam.gserviceaccount.com/token')"
 }
 
 identity() {
@@ -40,9 +48,10 @@ json() {
 	printf '{"%s":"%s"}' "$key" "$value"
 }
 
-project=
+known_project=
 while read -r command count; do
-	outcomes=() project=${project:-$(ask project/project-id)}
+	outcomes=()
+	if [ -z "$known_project" ]; then known_project=$(ask project/project-id) || known_project=; fi
 	if [ "$command" = calls ]; then
 		for ((i = 0; i < count; i++)); do call >"$HOME/outcome.$i" & done
 		wait

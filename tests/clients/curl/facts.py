@@ -10,5 +10,11 @@ FACTS = Facts(
     tries=4,
     least=("GCE_METADATA_HOST",),
     identity=True,
+    project=True,
+    foreign=True,
+    title="curl",
+    role="tool",
+    version=("curl", "--version"),
+    needs={"curl": "7.76"},  # --fail-with-body
     application={"PATH": "/usr/bin:/bin"},
 )

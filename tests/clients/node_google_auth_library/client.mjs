@@ -2,7 +2,7 @@
 // Calls the model as an application with google-auth-library does. Reads commands, writes answers: lines.
 import {createInterface} from 'node:readline';
 
-import {GoogleAuth} from 'google-auth-library';
+import {Compute, GoogleAuth} from 'google-auth-library';
 
 const auth = new GoogleAuth({scopes: 'https://www.googleapis.com/auth/cloud-platform'});
 const ask = {contents: [{role: 'user', parts: [{text: 'Say hello.'}]}]};
@@ -17,6 +17,15 @@ async function call() {
 		data: ask,
 	});
 	return answer.data.candidates[0].content.parts[0].text;
+}
+
+async function project() {
+	return auth.getProjectId();
+}
+
+async function foreign() {
+	const account = 'other@my-project.iam.gserviceaccount.com';
+	return (await new Compute({serviceAccountEmail: account}).getAccessToken()).token;
 }
 
 async function identity() {
@@ -35,7 +44,7 @@ async function outcome(work) {
 
 for await (const line of createInterface({input: process.stdin})) {
 	const [command, count = '1'] = line.split(' ');
-	const work = {call, calls: call, identity}[command];
+	const work = {call, calls: call, project, foreign, identity}[command];
 	const done = await Promise.all(Array.from({length: Number(count)}, () => outcome(work)));
 	console.log(JSON.stringify(done));
 }

@@ -11,5 +11,11 @@ FACTS = Facts(
     least=("GCE_METADATA_HOST",),
     margin_s=300,
     shares=True,
+    remembers_absence=True,  # no project
     identity=True,
+    project=True,
+    foreign=True,
+    title="google-auth-library, gcp-metadata (Node)",
+    package="google-auth-library",
+    needs={"node": "18"},
 )

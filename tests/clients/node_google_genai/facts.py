@@ -12,6 +12,11 @@ FACTS = Facts(
     margin_s=300,
     shares=True,
     streams=True,
+    title="@google/genai (Node)",
+    package="@google/genai",
+    needs={"node": "18"},
+    auth_of="node_google_auth_library",
+    must_set="`GOOGLE_GENAI_USE_VERTEXAI=true`, `GOOGLE_CLOUD_PROJECT`, `GOOGLE_CLOUD_LOCATION`",
     application={
         "GOOGLE_GENAI_USE_VERTEXAI": "true",
         "GOOGLE_CLOUD_PROJECT": "my-project",

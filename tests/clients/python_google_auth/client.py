@@ -7,6 +7,7 @@ import os
 import sys
 
 import google.auth
+import google.auth.compute_engine
 import google.auth.transport.requests
 import google.oauth2.id_token
 
@@ -32,6 +33,17 @@ def identity():
     return google.oauth2.id_token.fetch_id_token(request, "https://service.example")
 
 
+def project():
+    return google.auth.default(scopes=[SCOPE])[1]
+
+
+def foreign():
+    credentials = google.auth.compute_engine.Credentials(
+        service_account_email="other@my-project.iam.gserviceaccount.com", scopes=[SCOPE])
+    credentials.refresh(google.auth.transport.requests.Request())
+    return credentials.token
+
+
 def outcome(do):
     try:
         return {"text": do()}
@@ -46,9 +58,10 @@ def calls(count):
         return list(pool.map(outcome, [call] * count))
 
 
+COMMANDS = {"call": call, "project": project, "foreign": foreign, "identity": identity}
 for line in sys.stdin:
     command, *arguments = line.split()
     if command == "calls":
         print(json.dumps(calls(int(arguments[0]))), flush=True)
     else:
-        print(json.dumps([outcome({"call": call, "identity": identity}[command])]), flush=True)
+        print(json.dumps([outcome(COMMANDS[command])]), flush=True)

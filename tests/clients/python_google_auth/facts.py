@@ -11,4 +11,9 @@ FACTS = Facts(
     least=("GCE_METADATA_HOST", "GCE_METADATA_IP"),
     margin_s=225,
     identity=True,
+    project=True,
+    foreign=True,
+    title="google-auth (Python)",
+    package="google-auth",
+    needs={"/usr/bin/python3": "3.10"},
 )

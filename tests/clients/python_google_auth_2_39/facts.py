@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""google-auth for Python as old as the one that gcloud brings."""
+
+from ..facts import Facts
+
+FACTS = Facts(
+    command=("{cache}/venv/bin/python", "-B", "{here}/../python_google_auth/client.py"),
+    start=2,  # the ping of /, project/project-id
+    per_token=2,  # the account's description comes before each token
+    tries=5,
+    least=("GCE_METADATA_HOST", "GCE_METADATA_IP"),
+    margin_s=225,
+    identity=True,
+    project=True,
+    foreign=True,
+    title="google-auth (Python), as gcloud has it",
+    package="google-auth",
+    needs={"/usr/bin/python3": "3.9"},
+)
