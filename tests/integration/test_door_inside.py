@@ -22,7 +22,7 @@ from .launch import broker_in
 from .procfs import status
 from .sandboxes import AGENT, ROOT, USER, Container, NotAttached, Sandbox, network
 
-TOKEN_OF = ("curl -sS --max-time 5 -H 'Metadata-Flavor: Google' "
+TOKEN_OF = ("curl -sS --max-time 20 -H 'Metadata-Flavor: Google' "
             "http://{}/computeMetadata/v1/instance/service-accounts/default/token")
 
 

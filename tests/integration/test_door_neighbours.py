@@ -56,7 +56,8 @@ def sandbox(engine: Engine, broker: Broker, bridge: str) -> Iterator[Sandbox]:
             for name in ("ipv4/ip_forward", "ipv6/conf/all/forwarding"):
                 Path("/proc/sys/net", name).write_text("1")
         with made.agent.entered(), socket.create_server(("::", OPEN), family=socket.AF_INET6, dualstack_ipv6=True):
-            assert "access_token" in made.agent.run(*CURL, f"http://{METADATA_V4}/{TOKEN}").stdout
+            patient = [*CURL, "--max-time", str(allowed(10))]
+            assert "access_token" in made.agent.run(*patient, f"http://{METADATA_V4}/{TOKEN}").stdout
             yield made
 
 

@@ -83,7 +83,8 @@ def test_nothing_but_dns_gets_out(outside: Outside, sandbox: Sandbox, who: str) 
     for to in (METADATA_V4, METADATA_V6):
         assert "Metadata-Flavor: Google" in found[f"tcp plain {to} 80"]
         assert found[f"tcp plain {to} 443"] == "ECONNREFUSED"
-    assert found[f"tcp source {METADATA_V4} 80"] == "ECONNRESET"
+    # Closed before or behind the request.
+    assert found[f"tcp source {METADATA_V4} 80"] in ("", "ECONNRESET", "EPIPE")
 
 
 @pytest.mark.parametrize("who", [USER, ROOT])
