@@ -122,7 +122,7 @@ static void on_end(struct attach_connection *connection)
 static void on_message(void *ctx, int fd, uint32_t events)
 {
 	struct attach_connection *const connection = ctx;
-	AUTO_SEQPACKET_MESSAGE struct seqpacket_message message;
+	AUTO_SEQPACKET_MESSAGE struct seqpacket_message message = {0};
 
 	(void)events;
 	switch (seqpacket_receive(fd, connection->stage == ATTACH_STAGE_SETUP, &message)) {

@@ -207,7 +207,7 @@ void control_post_session(struct control *control, struct http_request *request,
 {
 	struct broker *const broker = control->broker;
 	struct session_wish wish = {0};
-	struct session_refusal refusal;
+	struct session_refusal refusal = {0};
 	enum preflight preflight;
 	size_t len;
 	const char *const body = http_request_body(request, &len);

@@ -172,6 +172,7 @@ def test_what_does_not_go_with_it_is_a_bad_request(offline: Broker, wish: dict[s
     assert not listed(offline)
 
 
+@pytest.mark.real_time
 def test_two_sandboxes_have_two_tokens(broker: Broker, google: Standin) -> None:
     with Sandbox() as one, Sandbox() as two, attached(broker, one), attached(broker, two):
         tokens = {one.ask().token, two.ask().token, one.ask().token}
@@ -259,6 +260,7 @@ def test_a_stop_of_the_broker_is_no_end(start: Starter, sandbox: Sandbox) -> Non
     assert sandbox.is_refused()
 
 
+@pytest.mark.real_time
 def test_requests_under_way_are_answered_when_the_broker_stops(
         start: Starter, google: Standin, sandbox: Sandbox) -> None:
     broker = start(google)

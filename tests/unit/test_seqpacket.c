@@ -75,7 +75,7 @@ static void a_message_comes_whole_or_is_cut(void **state)
 		     {SEQPACKET_MAX_BYTES, false},
 		     {SEQPACKET_MAX_BYTES + 1, true},
 		     {4096, true}};
-	struct seqpacket_message message;
+	struct seqpacket_message message = {0};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -89,7 +89,7 @@ static void a_message_comes_whole_or_is_cut(void **state)
 
 static void nothing_waits_and_the_end_is_seen(void **state)
 {
-	struct seqpacket_message message;
+	struct seqpacket_message message = {0};
 
 	(void)state;
 	assert_int_equal(seqpacket_receive(pair[0], false, &message), SEQPACKET_NOTHING);
@@ -103,7 +103,7 @@ static void nothing_waits_and_the_end_is_seen(void **state)
 
 static void as_many_descriptors_as_there_is_room_for_come(void **state)
 {
-	struct seqpacket_message message;
+	struct seqpacket_message message = {0};
 	const int before = lowest_free();
 
 	(void)state;
@@ -123,7 +123,7 @@ static void as_many_descriptors_as_there_is_room_for_come(void **state)
 
 static void without_room_no_descriptor_comes(void **state)
 {
-	struct seqpacket_message message;
+	struct seqpacket_message message = {0};
 	const int before = lowest_free();
 
 	(void)state;
@@ -136,7 +136,7 @@ static void without_room_no_descriptor_comes(void **state)
 
 static void descriptors_of_an_empty_message_are_not_left_open(void **state)
 {
-	struct seqpacket_message message;
+	struct seqpacket_message message = {0};
 	const int before = lowest_free();
 
 	(void)state;
