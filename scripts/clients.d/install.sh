@@ -99,13 +99,13 @@ old_tools() {
 	for need in "$@"; do
 		program=${need%%=*} least=${need#*=}
 		if ! command -v "$program" >/dev/null; then
-			printf 'there is no %s' "$program"
+			printf 'there is no %s; ' "$program"
 			good=1
 			continue
 		fi
 		here=$(version_of "$program") || true
 		if [ "$(printf '%s\n' "$least" "$here" | sort -V | head -n 1)" != "$least" ]; then
-			printf '%s is %s, too old: it needs %s' "$(command -v "$program")" "${here:-of no version}" "$least"
+			printf '%s is %s, too old: it needs %s; ' "$(command -v "$program")" "${here:-of no version}" "$least"
 			good=1
 		fi
 	done

@@ -33,6 +33,7 @@ NOTES = """\
 ## The columns
 
 * *Needs at least*: the variables without which it finds no endpoint, beside those in *also set*.
+  With H alone Python's google-auth pings 169.254.169.254, asks the endpoint nothing and finds no credentials after 3 s.
 * *For a token*: requests before the first one, and for each. *Asks again*: with so little left of a token; one that asks
   *aside* uses the token that it has meanwhile.
 * *403*: how often it asks when the broker may not have the token, and whether its user sees the reason, such as `the broker
@@ -153,7 +154,7 @@ def requests(clients: dict[str, Result]) -> str:
         for path in result.asked:
             asked.setdefault(template(path, {"default", ACCOUNT}), []).append(facts.of(name).title)
     rows = [(f"`{path}`", "200" if path in SERVED else "404: " + REFUSED[path][0],
-             ", ".join(sorted(set(asked[path]))))
+             "; ".join(sorted(set(asked[path]))))
             for path in (*SERVED, *REFUSED) if path in asked]
     return ("## What they ask\n\nA request that is in neither of the tables of `tests/clients/known_requests.py` fails "
             "the run, so that the next version of a client shows what it changed.\n\n"

@@ -5,7 +5,10 @@
 # lists a bucket and prints no token
 set -uo pipefail
 
-said=$HOME/said.$$
+# gcloud and gsutil keep tokens below their home, gcloud in its logs, too: it is not to outlive this.
+HOME=$(mktemp -d)
+trap 'rm -rf -- "$HOME"' EXIT
+said=$HOME/said
 
 token() {
 	case $program in
@@ -70,10 +73,6 @@ json() {
 }
 
 program=$1
-# gcloud keeps tokens there, and prints them to logs of its own.
-CLOUDSDK_CONFIG=$(mktemp -d)
-export CLOUDSDK_CONFIG
-trap 'rm -rf -- "$CLOUDSDK_CONFIG"' EXIT
 while read -r command count; do
 	outcomes=()
 	if [ "$command" = calls ]; then

@@ -17,6 +17,7 @@ FACTS = Facts(
     role="tool",
     version=("gsutil", "version"),
     where_installed="gsutil",
+    cannot="it keeps tokens in `~/.gsutil`",
     must_set="`project_number` in the profile",
     slow=True,
 )
