@@ -16,7 +16,6 @@
 #include "sandbox/joined.h"
 #include "sandbox/lease.h"
 #include "sandbox/plan.h"
-#include "sandbox/reaper.h"
 #include "sandbox/run_dir.h"
 
 #include <string.h>
@@ -152,12 +151,6 @@ static void on_sandbox_made(void *ctx, const struct child_result *result)
 		door->look = engine_start(door->in.engine, args, on_looked, door);
 }
 
-static void make(struct door *door, const struct strv *argv, child_done *done)
-{
-	door->make = start_step(door, argv, STEP_TIMEOUT_MS, done);
-	reaper_tell_client(door->in.reaper, child_pid(door->make));
-}
-
 /* A container can join one that is made; it need not run before the other starts. */
 static void on_door_made(void *ctx, const struct child_result *result)
 {
@@ -175,7 +168,7 @@ static void on_door_made(void *ctx, const struct child_result *result)
 	}
 	plan_bind_door(plan, id);
 	door->start = start_call(door, "start", STEP_TIMEOUT_MS, on_started);
-	make(door, &plan->argv, on_sandbox_made);
+	door->make = start_step(door, &plan->argv, STEP_TIMEOUT_MS, on_sandbox_made);
 }
 
 int door_new(const struct door_inputs *inputs, struct door **out, struct err *err)
@@ -190,7 +183,7 @@ int door_new(const struct door_inputs *inputs, struct door **out, struct err *er
 		return -1;
 	struct door *const door = xcalloc(1, sizeof(*door));
 	door->in = *inputs;
-	make(door, &plan->door.argv, on_door_made);
+	door->make = start_step(door, &plan->door.argv, STEP_TIMEOUT_MS, on_door_made);
 	*out = door;
 	return 0;
 }

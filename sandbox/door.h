@@ -15,7 +15,6 @@ struct err;
 struct lease;
 struct loop;
 struct plan;
-struct reaper;
 
 enum door_state {
 	DOOR_OPENING,
@@ -29,7 +28,6 @@ struct door_inputs {
 	const struct engine *engine;
 	struct plan *plan;	   /* its session is bound; the door's id is put in */
 	const struct lease *lease; /* of an inside session that is there */
-	const struct reaper *reaper;
 };
 
 /* Starts; the ticket is written first. The caller turns the loop and calls door_look() after each turn. */

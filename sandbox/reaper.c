@@ -58,26 +58,24 @@ static void remove_container(const struct reaper_task *task, const char *contain
 	(void)posix_spawnattr_destroy(&attributes);
 }
 
-/* Reads until the launcher is gone. True where it has dismissed us; else its clients, -1 where there is none. */
-static bool wait_for_end(int pipe, int clients[static REAPER_CLIENTS])
+/* Reads until the launcher is gone. True where it has dismissed us; else its client, or -1. */
+static bool wait_for_end(int pipe, int *client)
 {
 	pid_t said;
 
-	for (size_t i = 0; i < REAPER_CLIENTS; i++)
-		clients[i] = -1;
-	for (size_t i = 0;; i = (i + 1) % REAPER_CLIENTS) {
-		ssize_t n;
-		do
-			n = read(pipe, &said, sizeof(said));
-		while (n < 0 && errno == EINTR);
+	*client = -1;
+	for (;;) {
+		const ssize_t n = read(pipe, &said, sizeof(said));
+		if (n < 0 && errno == EINTR)
+			continue;
 		if (n != sizeof(said))
 			return false;
 		if (said == DISMISSED)
 			return true;
 		/* Taken while the launcher has not reaped it: the number cannot be another's. */
-		if (clients[i] >= 0)
-			close(clients[i]);
-		clients[i] = (int)syscall(SYS_pidfd_open, said, 0);
+		if (*client >= 0)
+			close(*client);
+		*client = (int)syscall(SYS_pidfd_open, said, 0);
 	}
 }
 
@@ -99,14 +97,13 @@ static int keep_only(int pipe)
 
 static void reap(const struct reaper_task *task, int pipe)
 {
-	int clients[REAPER_CLIENTS];
 	int waited_ms = 0;
+	int client;
 
-	if (wait_for_end(pipe, clients))
+	if (wait_for_end(pipe, &client))
 		return;
-	for (size_t i = 0; i < REAPER_CLIENTS; i++)
-		if (clients[i] >= 0)
-			(void)syscall(SYS_pidfd_send_signal, clients[i], SIGKILL, NULL, 0);
+	if (client >= 0)
+		(void)syscall(SYS_pidfd_send_signal, client, SIGKILL, NULL, 0);
 	for (size_t i = 0; i < ARRAY_LEN(tries_ms); i++) {
 		sleep_ms(tries_ms[i] - waited_ms);
 		waited_ms = tries_ms[i];

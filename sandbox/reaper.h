@@ -12,8 +12,6 @@
 struct environ_block;
 struct err;
 
-#define REAPER_CLIENTS 4
-
 struct reaper {
 	int pipe; /* -1: none runs */
 };
@@ -28,7 +26,10 @@ struct reaper_task {
 };
 
 NODISCARD int reaper_start(struct reaper *reaper, const struct reaper_task *task, struct err *err);
-/* A client of the engine that makes a container: it is killed first. The last REAPER_CLIENTS count. */
+/*
+ * The engine's client that runs the sandbox: it is killed first. One that lives as long as the run, so that
+ * its number is its own when the reaper hears of it.
+ */
 void reaper_tell_client(const struct reaper *reaper, pid_t client);
 /* All is removed already: it ends and does nothing. */
 void reaper_dismiss(struct reaper *reaper);

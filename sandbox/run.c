@@ -295,7 +295,6 @@ static int open_door(struct run *run, struct err *err)
 		.engine = run->in->engine,
 		.plan = run->plan,
 		.lease = run->lease,
-		.reaper = &run->reaper,
 	};
 
 	if (!run->plan->door.wanted)

@@ -33,7 +33,7 @@ class Facts:
 
     # for the report and the installer
     title: str = ""  # as its users call it
-    role: str = "sdk"  # sdk, tool or agent
+    role: str = "sdk"  # sdk, tool or agent; inside: reads no variable
     package: str = ""  # whose version the lock file has
     version: tuple[str, ...] = ()  # where no lock file is: the command that tells it
     needs: Mapping[str, str] = field(default_factory=dict)  # toolchain program: least version
@@ -82,9 +82,14 @@ class AgentFacts(Facts):
     persists: bool = False  # and then goes on for minutes
 
 
-def names() -> list[str]:
+def all_names() -> list[str]:
     """All clients, by folder."""
     return sorted(path.parent.name for path in HERE.glob("*/facts.py"))
+
+
+def names() -> list[str]:
+    """Those that a variable leads to the endpoint; the others are for test_inside.py."""
+    return [name for name in all_names() if of(name).role != "inside"]
 
 
 def of(name: str) -> Facts:
@@ -102,7 +107,7 @@ def of_agent(name: str) -> AgentFacts:
 
 def main() -> None:
     """For scripts/clients: NAME, ROLE, the program it may lack, PROGRAM=VERSION...; a line each."""
-    for name in names():
+    for name in all_names():
         known = of(name)
         needs = (f"{program}={least}" for program, least in known.needs.items())
         sys.stdout.write(" ".join([name, known.role, known.where_installed or "-", *needs]) + "\n")

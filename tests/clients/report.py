@@ -80,7 +80,7 @@ What the run showed otherwise than reading had it:
 
 | what | why |
 | --- | --- |
-| PHP google/auth, Rust gcp_auth, by variables | they read none: the address is a constant (read) |
+| PHP google/auth, Rust gcp_auth, by variables | they read none: the address is a constant (read); inside a sandbox they need none (gcp_auth tested) |
 | ID tokens, so Envoy's gcp_authn too | the endpoint has no `identity` route (tested) |
 | more scopes than the profile has | a token carries the profile's, whatever is asked |
 | google-auth with an agent identity certificate | it asks by POST (read), and a request with a body is refused |

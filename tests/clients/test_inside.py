@@ -27,9 +27,9 @@ from tests.integration.namespaces import Namespace
 from . import facts
 from .program import Program
 
-# Those that find the endpoint by themselves; the first two the issue names, the others have its address as a constant.
-BY_THEMSELVES = ("python_google_auth", "node_google_auth_library", "rust_gcp_auth",
-                 "php_google_auth")
+# Those that find the endpoint by themselves; the last two read no variable, and have its address or name built in.
+BY_THEMSELVES = ("python_google_auth", "node_google_auth_library", "ruby_googleauth",
+                 "rust_gcp_auth")
 ADDRESS = "169.254.169.254"
 # As the engine writes it for the door's --add-host.
 HOSTS = f"127.0.0.1 localhost\n{ADDRESS} metadata.google.internal metadata\n"
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 def chosen() -> list[str]:
     """Those of them that are tested here."""
-    names = os.environ.get("POSTERN_CLIENTS", "").split() or facts.names()
+    names = os.environ.get("POSTERN_CLIENTS", "").split() or facts.all_names()
     return [name for name in BY_THEMSELVES if name in names]
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import signal
@@ -88,6 +89,40 @@ def test_the_sandbox_joins_its_door_and_each_has_what_it_should(inside: Place) -
     assert inside.is_clean()
 
 
+# The real engine, but for one answer.
+OTHERWISE = """#!/bin/sh
+if [ "$1" = info ]; then
+	/usr/bin/docker "$@" | sed 's/"{key}":"[^"]*"/"{key}":"{value}"/'
+else
+	exec /usr/bin/docker "$@"
+fi
+"""
+
+
+def put_engine(place: Place, script: str) -> Path:
+    """A `docker` before the real one; its folder."""
+    folder = place.directory / "bin"
+    folder.mkdir()
+    program = folder / "docker"
+    program.write_text(script)
+    program.chmod(0o755)
+    place.path = f"{folder}:{PATH}"
+    return folder
+
+
+@pytest.mark.parametrize("key, value", [("DefaultRuntime", "runsc"),
+                                        ("KernelVersion", "5.10.0-28-amd64")])
+def test_what_lacks_the_ability_is_refused_before_anything(inside: Place, key: str,
+                                                           value: str) -> None:
+    put_engine(inside, OTHERWISE.format(key=key, value=value))
+    ran = inside.run("true")
+    assert ran.status == 3
+    assert value in ran.err and "--attach gateway, whose endpoint" in ran.err
+    assert not inside.broker.audit_of("session.open")
+    assert inside.run("true", options=["--provider", "gemini"]).status == 0
+    assert inside.is_clean()
+
+
 RECORD = """#!/bin/sh
 printf '%s\\n' "$@" >>{folder}/argv
 env >>{folder}/environ
@@ -97,12 +132,8 @@ exec /usr/bin/docker "$@"
 
 
 def test_the_ticket_is_in_a_file_until_the_door_has_it_and_nowhere_else(inside: Place) -> None:
-    folder = inside.directory / "bin"
-    folder.mkdir()
-    program = folder / "docker"
-    program.write_text(RECORD.format(folder=folder, runs=inside.runtime / "postern-runs"))
-    program.chmod(0o755)
-    inside.path = f"{folder}:{PATH}"
+    folder = put_engine(inside, RECORD.format(folder=inside.directory / "bin",
+                                              runs=inside.runtime / "postern-runs"))
     run = inside.start("sleep", "60")
     sandbox, door = inside.running(), inside.door()
     ticket = (folder / "ticket").read_text().strip()
@@ -111,13 +142,11 @@ def test_the_ticket_is_in_a_file_until_the_door_has_it_and_nowhere_else(inside: 
     for each in ((folder / "argv").read_text(), (folder / "environ").read_text(),
                  json.dumps([inside.engine.inspect(sandbox), inside.engine.inspect(door)]),
                  inside.engine.docker("logs", door).stderr, inside.broker.log,
-                 json.dumps(inside.broker.audit())):
+                 json.dumps(inside.broker.audit)):
         assert ticket not in each
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
+    for path in [*Path("/proc").glob("[0-9]*/cmdline"), *Path("/proc").glob("[0-9]*/environ")]:
+        with contextlib.suppress(OSError):
             assert ticket.encode() not in path.read_bytes()
-        except OSError:
-            continue
     run.signal(signal.SIGTERM)
     assert run.wait().status == 143
 
@@ -137,10 +166,8 @@ def test_a_dry_run_shows_the_door_and_makes_nothing(inside: Place) -> None:
 
 def test_what_is_shut_is_the_caller_s_choice(inside: Place) -> None:
     options = ["--shut", "169.254.169.254", "--shut", "fd20:ce::/32", "--shut", "203.0.113.0/24"]
-    ran = inside.sh(f"{CURL}; wget -T 5 -O - http://203.0.113.1/ >&2; ip rule >&2",
-                    options=options)
+    ran = inside.sh(f"{CURL}; ip rule >&2", options=options)
     assert "203.0.113.0/24" in ran.err and "169.254.0.0/16" not in ran.err
-    assert "(203.0.113.1): Permission denied" in ran.err
     assert "access_token" in ran.out
 
 

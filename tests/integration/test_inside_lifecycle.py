@@ -159,7 +159,8 @@ class Crowd:
         """One, once it is up."""
         with self._starting:
             run = self.place.start_sh(self.SCRIPT.replace("PROFILE", profile), options=[
-                "--profile", profile, "--workspace", self.place.workspace])
+                "--profile", profile, "--workspace", self.place.workspace,
+                "--network", "none", "--preflight", "none"])
             up = self.place.workspace / f"up-{profile}"
             eventually(f"{profile} is up or has failed",
                        lambda: up.exists() or run.process.poll() is not None, 60.0)
