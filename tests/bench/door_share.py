@@ -5,7 +5,7 @@ A real engine of its own, in a network namespace that leads nowhere. `postern ru
 the gateway, and the engine's own `run` take turns (A B C A B C ...), so that a machine whose speed drifts moves
 all; the share is taken round by round, and its median must be under 200 ms.
 
-    python3 -m tests.bench.door_share [--rounds N] [--network NET] [--check]
+    python3 -m tests.bench.door_share [--rounds N] [--check]
 
 The programs are those of POSTERN_BUILD, else of build/bench. It needs root.
 """
@@ -52,8 +52,8 @@ def first_line_ms(command: list[str], environment: dict[str, str]) -> float:
 class Bench:
     """What takes turns."""
 
-    def __init__(self, engine: Engine, place: Place, network: str) -> None:
-        self.engine, self.place, self.network = engine, place, network
+    def __init__(self, engine: Engine, place: Place) -> None:
+        self.engine, self.place = engine, place
         launcher = Path(os.environ["POSTERN_BUILD"], "sandbox", "postern").absolute()
         self._launcher = [*engine.namespace.prefix, str(launcher)]
         self.ways: dict[str, Callable[[], float]] = {
@@ -61,20 +61,18 @@ class Bench:
             "postern run --attach gateway": lambda: self._postern("gateway"),
             "postern run --attach inside": lambda: self._postern("inside"),
         }
-        if network == "none":  # by which nobody reaches the gateway
-            del self.ways["postern run --attach gateway"]
 
     def _plain(self) -> float:
         """As a launcher would, without anything of ours."""
         return first_line_ms(
             [*self.engine.namespace.prefix, "docker", "run", "--rm", "--init", "--cap-drop=ALL",
-             "--security-opt=no-new-privileges", f"--network={self.network}", IMAGE, "echo", "first"],
+             "--security-opt=no-new-privileges", IMAGE, "echo", "first"],
             self.place.environment())
 
     def _postern(self, attach: str) -> float:
         return first_line_ms(
             [*self._launcher, "run", "--owner", self.place.owner, "--attach", attach,
-             "--allow-unverified-firewall", "--network", self.network, IMAGE, "echo", "first"],
+             "--allow-unverified-firewall", IMAGE, "echo", "first"],
             self.place.environment())
 
     def measure(self, rounds: int) -> dict[str, list[float]]:
@@ -106,7 +104,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--network", default="bridge", help="bridge or none (%(default)s)")
     parser.add_argument("--check", action="store_true", help="fail where the share is too large")
     arguments = parser.parse_args()
     reason = engines.missing()
@@ -117,8 +114,8 @@ def main() -> int:
             engines.running("postern-bench") as engine, \
             Broker(Path(folder), prefix=engine.namespace.prefix_with_sysfs,
                    profiles={"vertex": {"listen": None}}) as broker:
-        share = report(Bench(engine, Place(engine, Path(folder), broker),
-                             arguments.network).measure(arguments.rounds))
+        place = Place(engine, Path(folder), broker)
+        share = report(Bench(engine, place).measure(arguments.rounds))
     return 1 if arguments.check and share >= MOST_SHARE_MS else 0
 
 

@@ -74,8 +74,8 @@ class StubEngine:
         """Those that have ended by themselves."""
         return [_read(call) for call in sorted(self._calls.iterdir())]
 
-    def made(self) -> Call:
-        """The one call that makes the sandbox's container."""
+    def started(self) -> Call:
+        """The one call with which the sandbox's container begins."""
         return self._only(door=False)
 
     def door(self) -> Call:

@@ -111,7 +111,7 @@ def test_no_value_is_in_an_argument_vector_and_the_names_are_exact(bench: Bench)
         done = bench.run(case)
         assert done.returncode == 0, (done.stderr, case)
         calls = bench.engine.calls()
-        made = bench.engine.made()
+        made = bench.engine.started()
 
         assert_no_value(bench, case, done.stdout, done.stderr,
                         *(b"\0".join(call.argv) for call in calls))
@@ -168,7 +168,7 @@ def test_a_dry_run_prints_the_argument_vector_of_the_run(bench: Bench) -> None:
         case = draw(dice)
         printed = json.loads(bench.run(case, "--dry-run", "--json").stdout)
         assert bench.run(case).returncode == 0
-        assert same(printed["argv"], bench.engine.made())
+        assert same(printed["argv"], bench.engine.started())
         if printed["door"] is not None:
             doors += 1
             assert same(printed["door"]["argv"], bench.engine.door())
