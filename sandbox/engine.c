@@ -239,8 +239,11 @@ int engine_probe(struct engine *engine, const char *image, const char *network, 
 	struct engine_call *of_image = engine_call_start(engine, ask_image);
 	struct engine_call *of_network = network ? engine_call_start(engine, ask_network) : NULL;
 
-	if (engine->driver->probe(engine, &engine->facts, err) ||
-	    (network && read_network(engine, network, TAKE(of_network), err))) {
+	int failed = engine->driver->probe(engine, &engine->facts, err);
+
+	if (!failed && network)
+		failed = read_network(engine, network, TAKE(of_network), err);
+	if (failed) {
 		engine_call_cancel(of_network);
 		engine_call_cancel(of_image);
 		return -1;
