@@ -89,27 +89,38 @@ way_of() {
 # The first version in what a program says of itself.
 version_of() {
 	# Go has a word for it, the others an option.
-	{ if [ "$1" = go ]; then GOTOOLCHAIN=local go version; else "$1" --version; fi; } 2>&1 </dev/null |
-		grep -oEm1 '[0-9]+(\.[0-9]+)+' | head -n 1
+	{ if [ "${1##*/}" = go ]; then GOTOOLCHAIN=local "$1" version; else "$1" --version; fi; } 2>&1 </dev/null |
+		grep -oEm1 '[0-9]+(\.[0-9]+)+' | head -n 1 || printf 'of no version\n'
 }
 
-# old_tools PROGRAM=LEAST...: says by name what is missing or too old; its status is that nothing is.
-old_tools() {
-	local need program least here good=0
+# find_tool PROGRAM LEAST: the first in PATH that is new enough becomes the first of all.
+find_tool() {
+	local path
+	while read -r path; do
+		if [ "$(printf '%s\n' "$2" "$(version_of "$path")" | sort -V | head -n 1)" = "$2" ]; then
+			if [[ $1 != */* && $path != "$scratch"/* ]]; then ln -sfn "$path" "$scratch/tools/$1"; fi
+			hash -r
+			return 0
+		fi
+	done < <(type -ap "$1")
+	return 1
+}
+mkdir -p "$scratch/tools"
+PATH=$scratch/tools:$PATH
+
+# find_tools PROGRAM=LEAST...: all of them; where one is missing or too old, `why` says so by name.
+find_tools() {
+	local need program least
+	why=
 	for need in "$@"; do
 		program=${need%%=*} least=${need#*=}
 		if ! command -v "$program" >/dev/null; then
-			printf 'there is no %s; ' "$program"
-			good=1
-			continue
-		fi
-		here=$(version_of "$program") || true
-		if [ "$(printf '%s\n' "$least" "$here" | sort -V | head -n 1)" != "$least" ]; then
-			printf '%s is %s, too old: it needs %s; ' "$(command -v "$program")" "${here:-of no version}" "$least"
-			good=1
+			why+="there is no $program; "
+		elif ! find_tool "$program" "$least"; then
+			why+="$(command -v "$program") is $(version_of "$program"), too old: it needs $least; "
 		fi
 	done
-	return "$good"
+	[ -z "$why" ]
 }
 
 # install_one NAME: unless what is there was made of the same files by the same tools.

@@ -24,7 +24,6 @@ from tests.integration.deadline import allowed
 from tests.integration.doors import Inside
 from tests.integration.namespaces import Namespace
 
-from . import facts
 from .program import Program
 
 # Those that find the endpoint by themselves; the last two read no variable, and have its address or name built in.
@@ -36,12 +35,6 @@ HOSTS = f"127.0.0.1 localhost\n{ADDRESS} metadata.google.internal metadata\n"
 _CLONE_NEWNS, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x20000, 0x1000, 0x4000, 0x40000
 _libc = ctypes.CDLL(None, use_errno=True)
 T = TypeVar("T")
-
-
-def chosen() -> list[str]:
-    """Those of them that are tested here."""
-    names = os.environ.get("POSTERN_CLIENTS", "").split() or facts.all_names()
-    return [name for name in BY_THEMSELVES if name in names]
 
 
 def _check(result: int) -> None:
@@ -128,7 +121,7 @@ class Sandbox:
         return done[0]
 
 
-@pytest.mark.parametrize("name", chosen())
+@pytest.mark.parametrize("name", BY_THEMSELVES)
 def test_a_library_finds_its_token_without_any_variable(name: str, broker: Broker,
                                                         google: Standin, directory: Path) -> None:
     with Sandbox(directory, broker, google.http_url) as sandbox:
