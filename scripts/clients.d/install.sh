@@ -128,7 +128,7 @@ install_one() {
 	local here=tests/clients/$1 there=$cache/$1 way lock by wanted
 	way_of "$here"
 	if [ -n "$way" ]; then
-		wanted="$root $by $(cat "$lock" "$here"/{Client.java,pom.xml,main.rs,Cargo.toml,go.mod,*.go} 2>/dev/null |
+		wanted="$root $by $(cat "$lock" "$here"/{Client.java,pom.xml,main.rs,Cargo.toml,go.mod,*.go,../go_program/*.go} 2>/dev/null |
 			sha256sum)"
 		if [ "$(cat "$there/.made-of" 2>/dev/null)" != "$wanted" ]; then
 			rm -rf -- "$there"

@@ -28,3 +28,7 @@ require (
 	google.golang.org/grpc v1.84.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
+
+require postern/tests/clients/go_program v0.0.0
+
+replace postern/tests/clients/go_program => ../go_program

@@ -1,0 +1,3 @@
+module postern/tests/clients/go_program
+
+go 1.26.0
