@@ -50,21 +50,17 @@ def test_the_first_line_is_the_session(offline: Broker) -> None:
 
 @pytest.mark.parametrize("end", ["close", "half_close", "reset"])
 def test_a_lost_client_is_seen_within_100_ms(offline: Broker, end: str) -> None:
-    seen = []
     for _ in range(10):
         lease = leased(offline)
         begun = time.monotonic()
         getattr(lease.client, end)()
         wait_until_gone(lease.session, 1)
-        seen.append(time.monotonic() - begun)
+        assert time.monotonic() - begun < SEEN_S
         assert closed_with(offline, lease.session)["reason"] == "lease"
         lease.client.close()
-    # One of ten may have met a machine that was busy elsewhere.
-    assert sorted(seen)[-2] < SEEN_S, seen
 
 
 def test_a_killed_client_is_seen_within_100_ms(offline: Broker) -> None:
-    seen = []
     for _ in range(5):
         with subprocess.Popen(
                 [sys.executable, "-I", "-c", _HOLD, offline.control_path,
@@ -75,8 +71,7 @@ def test_a_killed_client_is_seen_within_100_ms(offline: Broker) -> None:
             holder.kill()
             begun = time.monotonic()
             wait_until_gone(session, 1)
-            seen.append(time.monotonic() - begun)
-    assert sorted(seen)[-2] < SEEN_S, seen
+            assert time.monotonic() - begun < SEEN_S
 
 
 @pytest.mark.parametrize("how", ["delete", "expiry"])

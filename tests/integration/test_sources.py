@@ -21,6 +21,7 @@ from .conftest import SUMMARY, Starter, new_directory
 from .configuration import endpoints_of, render
 from .deadline import eventually
 from .gcloud import config_helper, program
+from .http1 import TOKEN, request
 from .sessions import opened
 
 ALLOW = {"GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES": "1"}
@@ -136,11 +137,11 @@ def test_a_program_that_fails_holds_up_nobody(start: Starter, google: Standin) -
     assert google.calls == []
 
 
-@pytest.mark.real_time
 def test_a_program_under_way_ends_with_the_broker(start: Starter, google: Standin) -> None:
     mark = google.directory / "running"
-    path = google.write_external_account(source={"executable": {"command": str(
-        program(google.directory, f"echo $$ > {mark}; exec sleep 600"))}})
+    path = google.write_external_account(source={"executable": {
+        "command": str(program(google.directory, f"echo $$ > {mark}; exec sleep 600")),
+        "timeout_millis": 120000}})
     broker = start(google, source=from_file(path), env=ALLOW)
     assert broker.token().status == 503
     pid = int(mark.read_text())
@@ -327,14 +328,16 @@ def test_the_login_of_gcloud_is_the_source(start: Starter, google: Standin) -> N
     assert (source["type"], source["principal"]) == ("gcloud", USER)
 
 
-@pytest.mark.real_time
 def test_a_gcloud_that_is_slow_holds_up_nobody(start: Starter, google: Standin) -> None:
     """googleapis/google-cloud-cpp#1457: one slow refresh held up everybody."""
-    broker = start(google, source={"type": "gcloud",
-                                   "gcloud": program(google.directory, "sleep 600")})
-    with broker.client() as client:
-        assert broker.token().status == 503
-        assert client.ask("/").status == 200
+    mark = google.directory / "running"
+    broker = start(google, source={"type": "gcloud", "gcloud": program(
+        google.directory, f"touch {mark}; exec sleep 600")})
+    with broker.client() as waiting:
+        waiting.send(request(TOKEN))
+        eventually("gcloud runs", mark.exists)
+        assert broker.get("/").status == 200 and waiting.is_silent()
+        assert waiting.read().status == 503
     assert broker.stop() == 0
 
 
