@@ -68,11 +68,13 @@ def test_every_block_is_known_here() -> None:
 
 
 def test_the_commands_by_hand_build_serve_and_end(fresh_copy: Path) -> None:
+    before = set(fresh_copy.iterdir())
     out = run(block_with("meson setup build"), fresh_copy, timeout_s=300)
     assert re.search(r'\{"access_token":"offline\.[0-9a-f]+","expires_in":3[56]\d\d,"token_type":"Bearer"\}', out)
     assert '"source":{"type":"offline"' in out
     assert out.rstrip().endswith("{}")
-    assert not (fresh_copy / "postern.sock").exists()
+    assert not (fresh_copy / "build" / "postern.sock").exists()
+    assert set(fresh_copy.iterdir()) - before == {fresh_copy / "build"}
 
 
 def left_by_the_demo(scratch: Path) -> list[Path]:
