@@ -125,10 +125,12 @@ find_tools() {
 
 # install_one NAME: unless what is there was made of the same files by the same tools.
 install_one() {
-	local here=tests/clients/$1 there=$cache/$1 way lock by wanted
+	local here=tests/clients/$1 there=$cache/$1 way lock by wanted sources
 	way_of "$here"
 	if [ -n "$way" ]; then
-		wanted="$root $by $(cat "$lock" "$here"/{Client.java,pom.xml,main.rs,Cargo.toml,go.mod,*.go,../go_program/*.go} 2>/dev/null |
+		sources=("$here"/{Client.java,pom.xml,main.rs,Cargo.toml,go.mod,*.go})
+		if [ "$way" = with_go ]; then sources+=(tests/clients/serve/go/*); fi
+		wanted="$root $by $(cat "$lock" "${sources[@]}" 2>/dev/null |
 			sha256sum)"
 		if [ "$(cat "$there/.made-of" 2>/dev/null)" != "$wanted" ]; then
 			rm -rf -- "$there"

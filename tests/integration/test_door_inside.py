@@ -13,24 +13,16 @@ from pathlib import Path
 
 import pytest
 
+from .attacked import broker  # noqa: F401 - fixtures
 from .broker import Broker
-from .conftest import new_directory
 from .deadline import eventually
 from .door_program import METADATA_V4, METADATA_V6
 from .engine import IMAGE, Engine
-from .launch import broker_in
 from .procfs import status
 from .sandboxes import AGENT, ROOT, USER, Container, NotAttached, Sandbox, network
 
 TOKEN_OF = ("curl -sS --max-time 20 -H 'Metadata-Flavor: Google' "
             "http://{}/computeMetadata/v1/instance/service-accounts/default/token")
-
-
-@pytest.fixture(scope="module")
-def broker(engine: Engine, artifacts: Path, request: pytest.FixtureRequest) -> Iterator[Broker]:
-    """One beside the engine, whose tokens no API accepts."""
-    with broker_in(engine, new_directory(artifacts, request.node.nodeid), None) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from .attacked import broker, outside  # noqa: F401 - fixtures
 from .broker import Broker
-from .conftest import new_directory
 from .deadline import allowed
 from .engine import IMAGE, Engine
-from .launch import broker_in
 from .outside import METADATA_V4, METADATA_V6, Outside
 from .sandboxes import ROOT, Container, Sandbox, network
 
@@ -24,20 +23,6 @@ OPEN = 8080
 CURL = ["curl", "-sS", "--noproxy", "*", "--max-time", "1", "-H", "Metadata-Flavor: Google"]
 TOKEN = "computeMetadata/v1/instance/service-accounts/default/token"
 TCP_SYN_ACK = "tcp 0x12"
-
-
-@pytest.fixture(scope="module")
-def broker(engine: Engine, artifacts: Path, request: pytest.FixtureRequest) -> Iterator[Broker]:
-    """One beside the engine, whose tokens no API accepts."""
-    with broker_in(engine, new_directory(artifacts, request.node.nodeid), None) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def outside(engine: Engine) -> Iterator[Outside]:
-    """Where all that is forwarded arrives."""
-    with Outside(engine) as made:
-        yield made
 
 
 @pytest.fixture(scope="module")

@@ -7,35 +7,19 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import pytest
 
 from .broker import ROOT as ROOT_FOLDER
+from .attacked import broker, outside  # noqa: F401 - fixtures
 from .broker import Broker
-from .conftest import new_directory
 from .deadline import allowed
 from .engine import IMAGE, Engine
-from .launch import broker_in
 from .outside import ANSWER, CREDENTIALS, METADATA_V4, METADATA_V6, V4, V6, Outside
 from .sandboxes import AGENT, ROOT, USER, Container, Sandbox, network
 
 # Two of IPv4 behind 169.254.169.254: one in its range, one alone.
 TO_V4, TO_V6 = [METADATA_V4, "169.254.170.2", "168.63.129.16"], [METADATA_V6, "fd00:ec2::254"]
-
-
-@pytest.fixture(scope="module")
-def broker(engine: Engine, artifacts: Path, request: pytest.FixtureRequest) -> Iterator[Broker]:
-    """One beside the engine, whose tokens no API accepts."""
-    with broker_in(engine, new_directory(artifacts, request.node.nodeid), None) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def outside(engine: Engine) -> Iterator[Outside]:
-    """Where all that gets out arrives."""
-    with Outside(engine) as made:
-        yield made
 
 
 @pytest.fixture(scope="module")

@@ -6,24 +6,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from . import engine as engines
+from .attacked import broker  # noqa: F401 - fixtures
 from .broker import Broker
-from .conftest import new_directory
 from .door_program import METADATA_V4
 from .engine import REMAPPED_ROOT, Engine
-from .launch import broker_in
 from .procfs import status
 from .sandboxes import USER, Sandbox, network
 from .test_door_inside import IP_CHANGES, TOKEN_OF, shown
 
 
 @pytest.fixture(scope="module")
-def remapped() -> Iterator[Engine]:
-    """An engine of its own."""
+def engine() -> Iterator[Engine]:
+    """One of its own, that gives its containers a user namespace."""
     reason = engines.missing()
     if reason is not None:
         pytest.skip(reason)
@@ -31,15 +29,8 @@ def remapped() -> Iterator[Engine]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def broker(remapped: Engine, artifacts: Path, request: pytest.FixtureRequest) -> Iterator[Broker]:
-    """One beside the engine, whose tokens no API accepts."""
-    with broker_in(remapped, new_directory(artifacts, request.node.nodeid), None) as running:
-        yield running
-
-
-def test_it_is_served_and_held_as_elsewhere(remapped: Engine, broker: Broker) -> None:
-    with network(remapped, "mapped0", 5) as bridge, Sandbox(remapped, broker, "--network", bridge) as sandbox:
+def test_it_is_served_and_held_as_elsewhere(engine: Engine, broker: Broker) -> None:
+    with network(engine, "mapped0", 5) as bridge, Sandbox(engine, broker, "--network", bridge) as sandbox:
         assert status(sandbox.door.pid, "Uid").split()[1] == str(REMAPPED_ROOT)
         assert status(sandbox.agent.pid, "Uid").split()[1] == str(REMAPPED_ROOT + 1000)
         done = sandbox.agent.sh(TOKEN_OF.format(METADATA_V4))

@@ -5,9 +5,9 @@
 #include "broker/base/buf.h"
 #include "broker/base/err.h"
 #include "broker/base/secret.h"
-#include "sandbox/caller.h"
 #include "sandbox/presets.h"
 #include "sandbox/providers.h"
+#include "tests/unit/plan_fixture.h"
 
 #include <jansson.h>
 #include <setjmp.h>
@@ -21,74 +21,12 @@
 
 #include <cmocka.h>
 
-#define MAX_ARGUMENTS 32
-#define PRINT_MAX_BYTES ((size_t)1 << 20)
-#define SESSION_ID "0123456789abcdef"
 #define ENDPOINT "host.docker.internal:40123"
 
-/* One run's inputs; everything that a test does not set is as on a plain machine. */
-struct run {
-	char *argv[MAX_ARGUMENTS];
-	struct run_options options;
-	struct caller caller;
-	struct engine_facts engine;
-	struct plan_inputs inputs;
-	struct plan *plan;
-	struct err err;
-};
-
-static const char *const plain_environ[] = {"HOME=/home/me", "PATH=/bin", NULL};
-
+/* test_plan_door.c has the other way. */
 static void run_init(struct run *run, const char *const arguments[])
 {
-	int argc = 3;
-
-	*run = (struct run){
-		.caller = {.uid = 1234,
-			   .gid = 1235,
-			   .user = (char *)"me",
-			   .home = (char *)"/home/me",
-			   .environ = (char *const *)plain_environ},
-		.engine = {.kind = ENGINE_DOCKER, .binary = "/usr/bin/docker", .version = "24.0.7"},
-	};
-	run->argv[0] = (char *)"run";
-	/* test_plan_door.c has the other way. */
-	run->argv[1] = (char *)"--attach";
-	run->argv[2] = (char *)"gateway";
-	for (; arguments[argc - 3]; argc++)
-		run->argv[argc] = (char *)arguments[argc - 3];
-	if (run_options_parse(&run->options, argc, run->argv, &run->err))
-		fail_msg("%s", run->err.text);
-	run->engine.kind = run->options.engine;
-	run->inputs = (struct plan_inputs){
-		.options = &run->options,
-		.caller = &run->caller,
-		.engine = &run->engine,
-		.profile = "vertex",
-		.project = "my-project",
-		.location = "europe-west4",
-		.run_id = "00112233aabbccdd",
-		.directory = "/run/postern-runs/00112233aabbccdd",
-		.launcher_pid = 42,
-		.launcher_start = 4711,
-	};
-}
-
-static void run_deinit(struct run *run)
-{
-	plan_free(run->plan);
-	run_options_deinit(&run->options);
-}
-
-#define AUTO_RUN CLEANUP(run_deinit)
-
-static struct plan *plan_good(struct run *run)
-{
-	if (plan_new(&run->inputs, &run->plan, &run->err)) {
-		fail_msg("%s", run->err.text);
-		abort(); /* never reached; clang-tidy does not know fail_msg() */
-	}
-	return run->plan;
+	run_init_attached(run, "gateway", arguments);
 }
 
 static int plan_bad(struct run *run)
@@ -96,14 +34,6 @@ static int plan_bad(struct run *run)
 	assert_int_equal(plan_new(&run->inputs, &run->plan, &run->err), -1);
 	assert_null(run->plan);
 	return (int)run->err.code;
-}
-
-static size_t position(const struct strv *list, const char *item)
-{
-	for (size_t i = 0; i < list->count; i++)
-		if (!strcmp(list->items[i], item))
-			return i;
-	return SIZE_MAX;
 }
 
 static bool has(const struct plan *plan, const char *item)
@@ -637,8 +567,8 @@ static void both_prints_hold_every_name_and_no_value(void **state)
 	json_error_t error;
 
 	(void)state;
-	buf_init(&text, PRINT_MAX_BYTES);
-	buf_init(&json, PRINT_MAX_BYTES);
+	buf_init(&text, PLAN_PRINT_MAX_BYTES);
+	buf_init(&json, PLAN_PRINT_MAX_BYTES);
 	run_init(&run, (const char *const[]){"--env", "MY_KEY", "--env", "GITHUB_TOKEN", "--agent",
 					     "openclaw", "image", "say", "it's \xff", NULL});
 	run.caller.environ = (char *const *)variables_here;

@@ -8,8 +8,7 @@
 #include "broker/base/buf.h"
 #include "broker/base/err.h"
 #include "broker/base/strv.h"
-#include "sandbox/caller.h"
-#include "sandbox/plan.h"
+#include "tests/unit/plan_fixture.h"
 
 #include <jansson.h>
 #include <setjmp.h>
@@ -21,82 +20,22 @@
 
 #include <cmocka.h>
 
-#define MAX_ARGUMENTS 32
-#define PRINT_MAX_BYTES ((size_t)1 << 20)
-#define SESSION_ID "0123456789abcdef"
 #define ADDRESS "169.254.169.254"
-#define DIRECTORY "/run/postern-runs/00112233aabbccdd"
 #define ID "4f0c4f0c4f0c4f0c4f0c4f0c4f0c4f0c4f0c4f0c4f0c4f0c4f0c4f0c4f0c4f0c"
-
-struct run {
-	char *argv[MAX_ARGUMENTS];
-	struct run_options options;
-	struct caller caller;
-	struct engine_facts engine;
-	struct strv nameservers;
-	struct plan_inputs inputs;
-	struct plan *plan;
-	struct err err;
-};
-
-static const char *const plain_environ[] = {"HOME=/home/me", "PATH=/bin", "MY_KEY=canary", NULL};
 
 static void run_init(struct run *run, const char *const arguments[])
 {
-	int argc = 1;
+	static const char *const variables_here[] = {"HOME=/home/me", "PATH=/bin", "MY_KEY=canary",
+						     NULL};
 
-	*run = (struct run){
-		.caller = {.uid = 1234,
-			   .gid = 1235,
-			   .user = (char *)"me",
-			   .home = (char *)"/home/me",
-			   .environ = (char *const *)plain_environ},
-		.engine = {.kind = ENGINE_DOCKER,
-			   .binary = "/usr/bin/docker",
-			   .version = "24.0.7",
-			   .kernel = "6.1.0",
-			   .runtime = "runc",
-			   .image_is_here = true},
-	};
-	run->argv[0] = (char *)"run";
-	for (; arguments[argc - 1]; argc++)
-		run->argv[argc] = (char *)arguments[argc - 1];
-	if (run_options_parse(&run->options, argc, run->argv, &run->err))
-		fail_msg("%s", run->err.text);
-	run->engine.kind = run->options.engine;
-	run->inputs = (struct plan_inputs){
-		.options = &run->options,
-		.caller = &run->caller,
-		.engine = &run->engine,
-		.profile = "vertex",
-		.project = "my-project",
-		.location = "europe-west4",
-		.control = "/srv/postern/control.sock",
-		.door_binary = "/usr/libexec/postern/postern-door",
-		.nameservers = &run->nameservers,
-		.run_id = "00112233aabbccdd",
-		.directory = DIRECTORY,
-		.launcher_pid = 42,
-		.launcher_start = 4711,
-	};
-}
-
-static void run_deinit(struct run *run)
-{
-	plan_free(run->plan);
-	strv_deinit(&run->nameservers);
-	run_options_deinit(&run->options);
-}
-
-#define AUTO_RUN CLEANUP(run_deinit)
-
-static struct plan *plan_good(struct run *run)
-{
-	if (plan_new(&run->inputs, &run->plan, &run->err)) {
-		fail_msg("%s", run->err.text);
-		abort(); /* never reached; clang-tidy does not know fail_msg() */
-	}
-	return run->plan;
+	run_init_attached(run, "inside", arguments);
+	run->caller.environ = (char *const *)variables_here;
+	run->engine.kernel = "6.1.0";
+	run->engine.runtime = "runc";
+	run->engine.image_is_here = true;
+	run->inputs.control = "/srv/postern/control.sock";
+	run->inputs.door_binary = "/usr/libexec/postern/postern-door";
+	run->inputs.nameservers = &run->nameservers;
 }
 
 static void bind(struct run *run)
@@ -110,14 +49,6 @@ static void bind(struct run *run)
 	assert_int_equal(plan_bind_session(run->plan, SESSION_ID, &env, &run->err), 0);
 	assert_int_equal(plan_bind_attach(run->plan, "/srv/elsewhere/attach", &run->err), 0);
 	plan_bind_door(run->plan, ID);
-}
-
-static size_t position(const struct strv *list, const char *item)
-{
-	for (size_t i = 0; i < list->count; i++)
-		if (!strcmp(list->items[i], item))
-			return i;
-	return SIZE_MAX;
 }
 
 static void has_all(const struct strv *list, const char *const *items)
@@ -341,8 +272,8 @@ static void both_prints_show_the_door_s_own_vector(void **state)
 	json_error_t error;
 
 	(void)state;
-	buf_init(&text, PRINT_MAX_BYTES);
-	buf_init(&json, PRINT_MAX_BYTES);
+	buf_init(&text, PLAN_PRINT_MAX_BYTES);
+	buf_init(&json, PLAN_PRINT_MAX_BYTES);
 	run_init(&run, (const char *const[]){"--env", "MY_KEY", "image", NULL});
 	const struct plan *const plan = plan_good(&run);
 	plan_print(plan, &text);

@@ -4,7 +4,7 @@
 from ..facts import Facts
 
 FACTS = Facts(
-    command=("bash", "{here}/client.sh"),
+    command=("bash", "{here}/../serve/serve.sh", "{here}/client.sh"),
     start=1,  # project/project-id
     per_token=1,
     tries=4,

@@ -4,7 +4,7 @@
 from ..facts import Facts
 
 FACTS = Facts(
-    command=("bash", "{here}/client.sh", "gcloud"),
+    command=("bash", "{here}/../serve/serve.sh", "{here}/client.sh", "gcloud"),
     start=5,
     per_token=2,
     tries=5,

@@ -4,7 +4,7 @@
 from ..facts import Facts
 
 FACTS = Facts(
-    command=("bash", "{here}/../gcloud/client.sh", "gke-gcloud-auth-plugin"),
+    command=("bash", "{here}/../serve/serve.sh", "{here}/../gcloud/client.sh", "gke-gcloud-auth-plugin"),
     start=0,
     per_token=2,
     tries=24,

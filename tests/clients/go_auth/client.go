@@ -12,12 +12,12 @@ import (
 	"cloud.google.com/go/auth/credentials/idtoken"
 	"cloud.google.com/go/auth/httptransport"
 
-	program "postern/tests/clients/go_program"
+	"postern/tests/clients/serve"
 )
 
 // An application detects its credentials once.
 var detected = sync.OnceValues(func() (*auth.Credentials, error) {
-	return credentials.DetectDefault(&credentials.DetectOptions{Scopes: []string{program.Scope}})
+	return credentials.DetectDefault(&credentials.DetectOptions{Scopes: []string{serve.Scope}})
 })
 
 func call() (string, error) {
@@ -33,7 +33,7 @@ func call() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return program.Generate(client, project)
+	return serve.Generate(client, project)
 }
 
 func project() (string, error) {
@@ -57,7 +57,7 @@ func identity() (string, error) {
 }
 
 func main() {
-	program.Serve(map[string]program.Command{
-		"call": call, "calls": call, "project": project, "identity": identity,
+	serve.Commands(map[string]serve.Command{
+		"call": call, "project": project, "identity": identity,
 	})
 }

@@ -29,6 +29,6 @@ require (
 	google.golang.org/protobuf v1.36.12 // indirect
 )
 
-require postern/tests/clients/go_program v0.0.0
+require postern/tests/clients/serve v0.0.0
 
-replace postern/tests/clients/go_program => ../go_program
+replace postern/tests/clients/serve => ../serve/go

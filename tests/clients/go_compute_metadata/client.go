@@ -11,7 +11,7 @@ import (
 
 	"cloud.google.com/go/compute/metadata"
 
-	program "postern/tests/clients/go_program"
+	"postern/tests/clients/serve"
 )
 
 // bearer authorizes each request with a token.
@@ -33,11 +33,11 @@ func call() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return program.Generate(&http.Client{Transport: bearer(token)}, project)
+	return serve.Generate(&http.Client{Transport: bearer(token)}, project)
 }
 
 func tokenOf(account string) (string, error) {
-	path := "instance/service-accounts/" + account + "/token?scopes=" + url.QueryEscape(program.Scope)
+	path := "instance/service-accounts/" + account + "/token?scopes=" + url.QueryEscape(serve.Scope)
 	answer, err := metadata.GetWithContext(context.Background(), path)
 	if err != nil {
 		return "", err
@@ -63,7 +63,7 @@ func identity() (string, error) {
 }
 
 func main() {
-	program.Serve(map[string]program.Command{
-		"call": call, "calls": call, "project": project, "foreign": foreign, "identity": identity,
+	serve.Commands(map[string]serve.Command{
+		"call": call, "project": project, "foreign": foreign, "identity": identity,
 	})
 }

@@ -6,6 +6,6 @@ require cloud.google.com/go/compute/metadata v0.10.0
 
 require golang.org/x/sys v0.46.0 // indirect
 
-require postern/tests/clients/go_program v0.0.0
+require postern/tests/clients/serve v0.0.0
 
-replace postern/tests/clients/go_program => ../go_program
+replace postern/tests/clients/serve => ../serve/go

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
 
-	program "postern/tests/clients/go_program"
+	"postern/tests/clients/serve"
 )
 
 // An application finds its credentials once.
 var found = sync.OnceValues(func() (*google.Credentials, error) {
-	return google.FindDefaultCredentials(context.Background(), program.Scope)
+	return google.FindDefaultCredentials(context.Background(), serve.Scope)
 })
 
 func call() (string, error) {
@@ -24,7 +24,7 @@ func call() (string, error) {
 		return "", err
 	}
 	client := oauth2.NewClient(context.Background(), creds.TokenSource)
-	return program.Generate(client, creds.ProjectID)
+	return serve.Generate(client, creds.ProjectID)
 }
 
 func project() (string, error) {
@@ -36,7 +36,7 @@ func project() (string, error) {
 }
 
 func foreign() (string, error) {
-	source := google.ComputeTokenSource("other@my-project.iam.gserviceaccount.com", program.Scope)
+	source := google.ComputeTokenSource("other@my-project.iam.gserviceaccount.com", serve.Scope)
 	token, err := source.Token()
 	if err != nil {
 		return "", err
@@ -45,7 +45,7 @@ func foreign() (string, error) {
 }
 
 func main() {
-	program.Serve(map[string]program.Command{
-		"call": call, "calls": call, "project": project, "foreign": foreign,
+	serve.Commands(map[string]serve.Command{
+		"call": call, "project": project, "foreign": foreign,
 	})
 }

@@ -6,6 +6,6 @@ require golang.org/x/oauth2 v0.38.0
 
 require cloud.google.com/go/compute/metadata v0.3.0 // indirect
 
-require postern/tests/clients/go_program v0.0.0
+require postern/tests/clients/serve v0.0.0
 
-replace postern/tests/clients/go_program => ../go_program
+replace postern/tests/clients/serve => ../serve/go

@@ -4,7 +4,7 @@
 from ..facts import Facts
 
 FACTS = Facts(
-    command=("bash", "{here}/../gcloud/client.sh", "gsutil"),
+    command=("bash", "{here}/../serve/serve.sh", "{here}/../gcloud/client.sh", "gsutil"),
     start=2,
     per_token=10,
     tries=1,

@@ -4,7 +4,7 @@
 from ..facts import Facts
 
 FACTS = Facts(
-    command=("node", "{cache}/client.mjs"),
+    command=("node", "{here}/../serve/serve.mjs", "{cache}/client.mjs"),
     start=1,  # project/project-id
     per_token=1,
     tries=4,

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls the model as an application with google-auth-library does. Reads commands, writes answers: lines.
-import {createInterface} from 'node:readline';
-
+// Calls the model as an application with google-auth-library does.
 import {Compute, GoogleAuth} from 'google-auth-library';
 
 const auth = new GoogleAuth({scopes: 'https://www.googleapis.com/auth/cloud-platform'});
 const ask = {contents: [{role: 'user', parts: [{text: 'Say hello.'}]}]};
 
-async function call() {
+export async function call() {
 	const client = await auth.getClient();
 	const project = await auth.getProjectId();
 	const answer = await client.request({
@@ -19,32 +17,17 @@ async function call() {
 	return answer.data.candidates[0].content.parts[0].text;
 }
 
-async function project() {
+export async function project() {
 	return auth.getProjectId();
 }
 
-async function foreign() {
+export async function foreign() {
 	const account = 'other@my-project.iam.gserviceaccount.com';
 	return (await new Compute({serviceAccountEmail: account}).getAccessToken()).token;
 }
 
-async function identity() {
+export async function identity() {
 	const client = await auth.getIdTokenClient('https://service.example');
 	const headers = await client.getRequestHeaders();
 	return headers.get('authorization');
-}
-
-async function outcome(work) {
-	try {
-		return {text: await work()};
-	} catch (error) {
-		return {error: `${error.name}: ${error.message}`};
-	}
-}
-
-for await (const line of createInterface({input: process.stdin})) {
-	const [command, count = '1'] = line.split(' ');
-	const work = {call, calls: call, project, foreign, identity}[command];
-	const done = await Promise.all(Array.from({length: Number(count)}, () => outcome(work)));
-	console.log(JSON.stringify(done));
 }

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls the model as an application with google-auth does. Reads commands, writes answers: lines."""
+"""Calls the model as an application with google-auth does."""
 
-import concurrent.futures
-import json
 import os
-import sys
+import threading
 
 import google.auth
 import google.auth.compute_engine
@@ -14,11 +12,13 @@ import google.oauth2.id_token
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 ASK = {"contents": [{"role": "user", "parts": [{"text": "Say hello."}]}]}
 DEFAULT = []  # what google.auth.default() gave
+ONCE = threading.Lock()
 
 
 def call():
-    if not DEFAULT:
-        DEFAULT.extend(google.auth.default(scopes=[SCOPE]))
+    with ONCE:
+        if not DEFAULT:
+            DEFAULT.extend(google.auth.default(scopes=[SCOPE]))
     credentials, project = DEFAULT
     session = google.auth.transport.requests.AuthorizedSession(credentials)
     answer = session.post(
@@ -42,26 +42,3 @@ def foreign():
         service_account_email="other@my-project.iam.gserviceaccount.com", scopes=[SCOPE])
     credentials.refresh(google.auth.transport.requests.Request())
     return credentials.token
-
-
-def outcome(do):
-    try:
-        return {"text": do()}
-    except Exception as error:
-        return {"error": f"{type(error).__name__}: {error}"}
-
-
-def calls(count):
-    if not DEFAULT:
-        DEFAULT.extend(google.auth.default(scopes=[SCOPE]))
-    with concurrent.futures.ThreadPoolExecutor(count) as pool:
-        return list(pool.map(outcome, [call] * count))
-
-
-COMMANDS = {"call": call, "project": project, "foreign": foreign, "identity": identity}
-for line in sys.stdin:
-    command, *arguments = line.split()
-    if command == "calls":
-        print(json.dumps(calls(int(arguments[0]))), flush=True)
-    else:
-        print(json.dumps([outcome(COMMANDS[command])]), flush=True)

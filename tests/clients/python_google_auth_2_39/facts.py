@@ -4,7 +4,8 @@
 from ..facts import Facts
 
 FACTS = Facts(
-    command=("{cache}/venv/bin/python", "-B", "{here}/../python_google_auth/client.py"),
+    command=("{cache}/venv/bin/python", "-B", "{here}/../serve/serve.py",
+             "{here}/../python_google_auth/client.py"),
     start=2,  # the ping of /, project/project-id
     per_token=2,  # the account's description comes before each token
     tries=5,

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls the model as an application with google-genai does. Reads commands, writes answers: lines."""
+"""Calls the model as an application with google-genai does."""
 
-import concurrent.futures
-import json
 import os
-import sys
 
 from google import genai
 
@@ -27,23 +24,3 @@ def call():
 
 def stream():
     return "|".join(part.text for part in client().models.generate_content_stream(**ASK))
-
-
-def outcome(do):
-    try:
-        return {"text": do()}
-    except Exception as error:
-        return {"error": f"{type(error).__name__}: {error}"}
-
-
-def calls(count):
-    with concurrent.futures.ThreadPoolExecutor(count) as pool:
-        return list(pool.map(outcome, [call] * count))
-
-
-for line in sys.stdin:
-    command, *arguments = line.split()
-    if command == "calls":
-        print(json.dumps(calls(int(arguments[0]))), flush=True)
-    else:
-        print(json.dumps([outcome({"call": call, "stream": stream}[command])]), flush=True)

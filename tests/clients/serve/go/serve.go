@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package program is what the clients in Go have in common: the call of the model, and how the tests
-// speak to a client.
-package program
+// Package serve runs a client in Go, and has what they share: the call of the model.
+package serve
 
 import (
 	"bufio"
@@ -74,15 +73,17 @@ func outcomeOf(do Command) outcome {
 	return outcome{Text: text}
 }
 
-// Serve reads lines, a command and how many of it are to run at once, and writes the outcomes of each as one
-// line of JSON.
-func Serve(commands map[string]Command) {
+// Commands reads commands and writes outcomes: lines.
+func Commands(commands map[string]Command) {
 	answers := json.NewEncoder(os.Stdout)
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		command, count, _ := strings.Cut(lines.Text(), " ")
 		many, err := strconv.Atoi(count)
 		if err != nil {
 			many = 1
+		}
+		if command == "calls" { // so many of them at the same time
+			command = "call"
 		}
 		outcomes := make([]outcome, many)
 		var all sync.WaitGroup

@@ -1,0 +1,3 @@
+module postern/tests/clients/serve
+
+go 1.26.0
