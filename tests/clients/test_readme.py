@@ -32,7 +32,8 @@ def requests_by_hand() -> list[str]:
 @pytest.fixture
 def answers(google: Standin, broker: Broker, directory: Path) -> list[dict[str, object]]:
     """What they give at a broker of ours."""
-    os.symlink(broker.control_path, directory / "postern.sock")
+    (directory / "build").mkdir()
+    os.symlink(broker.control_path, directory / "build" / "postern.sock")
     made = []
     for command in requests_by_hand():
         ran = subprocess.run(
