@@ -6,102 +6,70 @@
 #include "broker/base/err.h"
 #include "broker/base/ini.h"
 #include "broker/base/log.h"
+#include "broker/base/option_table.h"
 #include "broker/config.h"
 
-#include <getopt.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
-/* Above every character, so that getopt_long() does not take one for a short option. */
-#define FIRST_VALUE 0x100
+#define AT(id) offsetof(struct options, given[id])
 
-static const struct option_spec {
-	const char *flag;
-	const char *argument; /* NULL: takes none */
-	/* The key that it sets; NULL: none. */
+static const struct option_spec specs[OPTION_COUNT] = {
+	[OPTION_CONFIG] = {"--config", "FILE", OPTION_TEXT, AT(OPTION_CONFIG),
+			   .help = "read this file; default: " OPTIONS_DEFAULT_CONFIG},
+	[OPTION_CHECK_CONFIG] = {"--check-config", NULL, OPTION_TEXT, AT(OPTION_CHECK_CONFIG),
+				 .help = "check the configuration and exit 0 or 2"},
+	[OPTION_SERVICE_ACCOUNT] = {"--service-account", "SA", OPTION_TEXT,
+				    AT(OPTION_SERVICE_ACCOUNT),
+				    .help = "no file: one profile \"default\" of this account"},
+	[OPTION_PROJECT] = {"--project", "P", OPTION_TEXT, AT(OPTION_PROJECT),
+			    .help = "its project"},
+	[OPTION_LISTEN] = {"--listen", "ADDR:PORT", OPTION_TEXT, AT(OPTION_LISTEN),
+			   .help = "its standing endpoint; default: sessions only"},
+	[OPTION_SOURCE] = {"--source", "TYPE[:FILE]", OPTION_TEXT, AT(OPTION_SOURCE),
+			   .help = "adc (default), file:FILE, gcloud, metadata or offline"},
+	[OPTION_LIFETIME] = {"--lifetime", "D", OPTION_TEXT, AT(OPTION_LIFETIME),
+			     .help = "of a minted token, 5m to 12h; default: 1h"},
+	[OPTION_CONTROL] = {"--control", "PATH", OPTION_TEXT, AT(OPTION_CONTROL),
+			    .help = "the control socket"},
+	[OPTION_ALLOW_WILDCARD_LISTEN] = {"--allow-wildcard-listen", NULL, OPTION_TEXT,
+					  AT(OPTION_ALLOW_WILDCARD_LISTEN),
+					  .help = "let --listen name 0.0.0.0 or [::]"},
+	[OPTION_CA_FILE] = {"--ca-file", "FILE", OPTION_TEXT, AT(OPTION_CA_FILE),
+			    .help = "a CA bundle for the cloud's endpoints"},
+	[OPTION_VERSION] = {"--version", NULL, OPTION_TEXT, AT(OPTION_VERSION),
+			    .help = "print the version and exit"},
+	[OPTION_HELP] = {"--help", NULL, OPTION_TEXT, AT(OPTION_HELP),
+			 .help = "print this and exit"},
+};
+
+_Static_assert(OPTION_COUNT <= OPTION_TABLE_MAX, "a table has so many options");
+
+static const struct option_table table = {.specs = specs, .count = OPTION_COUNT};
+
+/* The key of the file that an option stands for; those without one steer the program. */
+static const struct setting {
 	const char *section;
 	const char *key;
 	bool is_path;
-	const char *help;
-} specs[OPTION_COUNT] = {
-	[OPTION_CONFIG] = {"--config", "FILE",
-			   .help = "read this file; default: " OPTIONS_DEFAULT_CONFIG},
-	[OPTION_CHECK_CONFIG] = {"--check-config",
-				 .help = "check the configuration and exit 0 or 2"},
-	[OPTION_SERVICE_ACCOUNT] = {"--service-account", "SA", "profile", "service_account",
-				    .help = "no file: one profile \"default\" of this account"},
-	[OPTION_PROJECT] = {"--project", "P", "profile", "project", .help = "its project"},
-	[OPTION_LISTEN] = {"--listen", "ADDR:PORT", "profile", "listen",
-			   .help = "its standing endpoint; default: sessions only"},
-	[OPTION_SOURCE] = {"--source", "TYPE[:FILE]", "source", "type",
-			   .help = "adc (default), file:FILE, gcloud, metadata or offline"},
-	[OPTION_LIFETIME] = {"--lifetime", "D", "profile", "lifetime",
-			     .help = "of a minted token, 5m to 12h; default: 1h"},
-	[OPTION_CONTROL] = {"--control", "PATH", "broker", "control_socket", .is_path = true,
-			    .help = "the control socket"},
-	[OPTION_ALLOW_WILDCARD_LISTEN] = {"--allow-wildcard-listen", NULL, "broker",
-					  "allow_wildcard_listen",
-					  .help = "let --listen name 0.0.0.0 or [::]"},
-	[OPTION_CA_FILE] = {"--ca-file", "FILE", "endpoints", "ca_file", .is_path = true,
-			    .help = "a CA bundle for the cloud's endpoints"},
-	[OPTION_VERSION] = {"--version", .help = "print the version and exit"},
-	[OPTION_HELP] = {"--help", .help = "print this and exit"},
+} settings[OPTION_COUNT] = {
+	[OPTION_SERVICE_ACCOUNT] = {.section = "profile", .key = "service_account"},
+	[OPTION_PROJECT] = {.section = "profile", .key = "project"},
+	[OPTION_LISTEN] = {.section = "profile", .key = "listen"},
+	[OPTION_SOURCE] = {.section = "source", .key = "type"},
+	[OPTION_LIFETIME] = {.section = "profile", .key = "lifetime"},
+	[OPTION_CONTROL] = {.section = "broker", .key = "control_socket", .is_path = true},
+	[OPTION_ALLOW_WILDCARD_LISTEN] = {.section = "broker", .key = "allow_wildcard_listen"},
+	[OPTION_CA_FILE] = {.section = "endpoints", .key = "ca_file", .is_path = true},
 };
-
-static int refuse_argument(const char *argument, int value, int known, struct err *err)
-{
-	struct quoted q;
-
-	if (known == ':')
-		return err_set(err, ERR_USAGE, "%s needs %s", specs[value - FIRST_VALUE].flag,
-			       specs[value - FIRST_VALUE].argument);
-	if (value >= FIRST_VALUE)
-		return err_set(err, ERR_USAGE, "%s takes no argument",
-			       specs[value - FIRST_VALUE].flag);
-	return err_set(err, ERR_USAGE, "unknown option %s; --help lists them",
-		       quote_str(&q, argument));
-}
-
-/* Fills given[]; says nothing about how they go together. */
-static int read_arguments(struct options *out, int argc, char **argv, struct err *err)
-{
-	struct option longs[OPTION_COUNT + 1] = {0};
-	struct quoted q;
-
-	for (int i = 0; i < OPTION_COUNT; i++)
-		longs[i] = (struct option){
-			.name = specs[i].flag + 2,
-			.has_arg = specs[i].argument ? required_argument : no_argument,
-			.val = FIRST_VALUE + i,
-		};
-	optind = 0; /* starts anew, see getopt(3) */
-	opterr = 0;
-	for (;;) {
-		/* The one that is looked at next; optind says 0 before the first. */
-		const int at = optind ? optind : 1;
-		const int found = getopt_long(argc, argv, "+:", longs, NULL);
-		if (found == -1)
-			break;
-		if (found == '?' || found == ':')
-			return refuse_argument(argv[at], optopt, found, err);
-		const int id = found - FIRST_VALUE;
-		if (out->given[id])
-			return err_set(err, ERR_USAGE, "%s is given twice; keep one",
-				       specs[id].flag);
-		out->given[id] = optarg ? optarg : "";
-	}
-	if (optind < argc)
-		return err_set(err, ERR_USAGE, "%s is no option; --help lists them",
-			       quote_str(&q, argv[optind]));
-	return 0;
-}
 
 /* An option that sets a key, or OPTION_COUNT. */
 static int first_setting(const struct options *options)
 {
 	int id = 0;
 
-	while (id < OPTION_COUNT && (!options->given[id] || !specs[id].key))
+	while (id < OPTION_COUNT && (!options->given[id] || !settings[id].key))
 		id++;
 	return id;
 }
@@ -134,9 +102,14 @@ static int check_together(struct options *out, struct err *err)
 int options_parse(struct options *out, int argc, char **argv, struct err *err)
 {
 	struct options options = {0};
+	struct quoted q;
+	int rest = 0;
 
-	if (read_arguments(&options, argc, argv, err))
+	if (option_table_read(&table, argc, argv, &options, &rest, err))
 		return -1;
+	if (rest < argc)
+		return err_set(err, ERR_USAGE, "%s is no option; --help lists them",
+			       quote_str(&q, argv[rest]));
 	if (options.given[OPTION_HELP])
 		options.action = OPTIONS_HELP;
 	else if (options.given[OPTION_VERSION])
@@ -152,8 +125,8 @@ int options_parse(struct options *out, int argc, char **argv, struct err *err)
 static const char *flag_of(const char *section, const char *key)
 {
 	for (size_t i = 0; i < OPTION_COUNT; i++)
-		if (specs[i].key && !strcmp(specs[i].section, section) &&
-		    !strcmp(specs[i].key, key))
+		if (settings[i].key && !strcmp(settings[i].section, section) &&
+		    !strcmp(settings[i].key, key))
 			return specs[i].flag;
 	return specs[OPTION_SOURCE].flag; /* its FILE is a key of its own */
 }
@@ -187,19 +160,19 @@ static void add_source(struct ini_section *section, const char *value)
 
 static void add_setting(struct ini *ini, enum option_id id, const char *value)
 {
-	const struct option_spec *const spec = &specs[id];
-	const bool of_profile = !strcmp(spec->section, "profile");
+	const struct setting *const setting = &settings[id];
+	const bool of_profile = !strcmp(setting->section, "profile");
 	struct ini_section *const section =
-		section_for(ini, of_profile ? "profile default" : spec->section);
+		section_for(ini, of_profile ? "profile default" : setting->section);
 
 	if (id == OPTION_SOURCE) {
 		add_source(section, value);
 		return;
 	}
-	AUTO_FREE char *path = spec->is_path ? absolute_path(value) : NULL;
+	AUTO_FREE char *path = setting->is_path ? absolute_path(value) : NULL;
 	if (path)
 		value = path;
-	ini_add_entry(section, spec->key, spec->argument ? value : "yes", 0);
+	ini_add_entry(section, setting->key, specs[id].argument ? value : "yes", 0);
 }
 
 int options_to_config(const struct options *options, struct config **out, struct err *err)
@@ -209,7 +182,7 @@ int options_to_config(const struct options *options, struct config **out, struct
 	if (options->config_path)
 		return config_load(options->config_path, out, err);
 	for (int id = 0; id < OPTION_COUNT; id++)
-		if (options->given[id] && specs[id].key)
+		if (options->given[id] && settings[id].key)
 			add_setting(&ini, (enum option_id)id, options->given[id]);
 	return config_from_ini(&ini, flag_of, out, err);
 }
@@ -218,12 +191,7 @@ void options_help(struct buf *out)
 {
 	buf_add(out, "usage: posternd [--config FILE] [--check-config]\n"
 		     "       posternd --service-account SA --project P [option...]\n\n");
-	for (size_t i = 0; i < OPTION_COUNT; i++) {
-		const struct option_spec *const spec = &specs[i];
-		AUTO_FREE char *left =
-			xasprintf("%s %s", spec->flag, spec->argument ? spec->argument : "");
-		buf_addf(out, "  %-26s %s\n", left, spec->help);
-	}
+	option_table_help(&table, out);
 }
 
 static const char *variable(const char *name)

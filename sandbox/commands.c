@@ -5,9 +5,9 @@
 #include "broker/base/buf.h"
 #include "broker/base/err.h"
 #include "broker/base/log.h"
+#include "broker/base/option_table.h"
 #include "sandbox/caller.h"
 #include "sandbox/notice.h"
-#include "sandbox/option_table.h"
 
 #include <stdbool.h>
 #include <stdio.h>

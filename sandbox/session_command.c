@@ -6,10 +6,10 @@
 #include "broker/base/err.h"
 #include "broker/base/json.h"
 #include "broker/base/log.h"
+#include "broker/base/option_table.h"
 #include "sandbox/broker_client.h"
 #include "sandbox/commands.h"
 #include "sandbox/control_connection.h"
-#include "sandbox/option_table.h"
 
 #include <string.h>
 

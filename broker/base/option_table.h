@@ -16,7 +16,7 @@ struct err;
 #define OPTION_TABLE_MAX 32
 
 enum option_kind {
-	OPTION_TEXT,	 /* const char *, borrowed; given once, never blank */
+	OPTION_TEXT,	 /* const char *, borrowed, never blank; once. "" where it takes none */
 	OPTION_LIST,	 /* struct strv, any number of times */
 	OPTION_SWITCH,	 /* bool; takes no argument */
 	OPTION_DURATION, /* int64_t in seconds, 1s to 720h; once */

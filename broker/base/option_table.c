@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sandbox/option_table.h"
+#include "broker/base/option_table.h"
 
 #include "broker/base/alloc.h"
 #include "broker/base/buf.h"
