@@ -7,7 +7,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ import pytest
 from tests.google.standin import Standin
 
 from . import leaks
+from .attaching import sandbox  # noqa: F401 - fixtures
 from .broker import Broker
 from .conftest import Starter
 from .deadline import FACTOR, eventually
@@ -26,13 +27,6 @@ from .sessions import SESSIONS, closed_with, control, delete, error, get, listed
 pytestmark = needs_namespaces
 
 SEEN_S = 0.1 * FACTOR  # issue: within 100 ms
-
-
-@pytest.fixture
-def sandbox() -> Iterator[Sandbox]:
-    """One."""
-    with Sandbox() as made:
-        yield made
 
 
 def mode(path: Path) -> int:

@@ -15,33 +15,18 @@ from pathlib import Path
 import pytest
 
 from . import procfs
+from .attaching import sandbox, unharmed  # noqa: F401 - fixtures
 from .broker import Broker
 from .deadline import FACTOR, allowed, eventually
-from .doors import INSIDE, INSIDE6, Door, Inside, Sandbox, attached, flat_descriptors
+from .doors import INSIDE, INSIDE6, Door, Inside, Sandbox, attached
 from .http1 import request
 from .namespaces import needs_namespaces
 from .sessions import closed_with, get
 
-pytestmark = needs_namespaces
+pytestmark = [needs_namespaces, pytest.mark.usefixtures("unharmed")]
 
 # valgrind lets no signal into close(2)
 LINGER = struct.pack("ii", 1, 3600 if FACTOR == 1 else 1)
-
-
-@pytest.fixture
-def sandbox() -> Iterator[Sandbox]:
-    """One."""
-    with Sandbox() as made:
-        yield made
-
-
-@pytest.fixture(autouse=True)
-def unharmed(offline: Broker, sandbox: Sandbox) -> Iterator[None]:
-    """Whatever was tried: no descriptor is left, and the next door is served."""
-    with flat_descriptors(offline):
-        yield
-    with attached(offline, sandbox):
-        assert sandbox.ask().token
 
 
 def lost(broker: Broker, lease: Inside) -> None:

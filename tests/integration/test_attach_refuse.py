@@ -8,37 +8,22 @@ import json
 import resource
 import socket
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from . import procfs
+from .attaching import sandbox, unharmed  # noqa: F401 - fixtures
 from .broker import Broker
 from .deadline import eventually
-from .doors import INSIDE, INSIDE6, Door, Inside, Sandbox, attached, flat_descriptors
+from .doors import INSIDE, INSIDE6, Door, Inside, Sandbox, attached
 from .http1 import Client
 from .namespaces import Namespace, needs_namespaces
 from .sessions import closed_with
 
-pytestmark = needs_namespaces
+pytestmark = [needs_namespaces, pytest.mark.usefixtures("unharmed")]
 
 Offer = Callable[[Sandbox, contextlib.ExitStack], Sequence[socket.socket | int]]
-
-
-@pytest.fixture
-def sandbox() -> Iterator[Sandbox]:
-    """One."""
-    with Sandbox() as made:
-        yield made
-
-
-@pytest.fixture(autouse=True)
-def unharmed(offline: Broker, sandbox: Sandbox) -> Iterator[None]:
-    """Whatever was tried: no descriptor is left, and the next door is served."""
-    with flat_descriptors(offline):
-        yield
-    with attached(offline, sandbox):
-        assert sandbox.ask().token
 
 
 def refused(lease: Inside, door: Door, broker: Broker) -> str:
