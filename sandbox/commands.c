@@ -6,8 +6,8 @@
 #include "broker/base/err.h"
 #include "broker/base/log.h"
 #include "broker/base/option_table.h"
-#include "sandbox/caller.h"
-#include "sandbox/notice.h"
+#include "sandbox/client/notice.h"
+#include "sandbox/plan/caller.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -4,26 +4,14 @@
  */
 #pragma once
 
+#include "sandbox/client/exit_status.h"
+
 #include <stddef.h>
 
 struct buf;
 struct caller;
 struct err;
 struct option_table;
-
-/* Exit statuses (contract 8). Of `run` otherwise the command's own, 128+n where signal n ended it. */
-enum status {
-	STATUS_OK = 0,
-	STATUS_FAILED = 1,  /* the system refused something that is nobody's choice */
-	STATUS_USAGE = 2,   /* the command line */
-	STATUS_REFUSED = 3, /* policy or configuration */
-	STATUS_BROKER = 4,  /* broker unreachable or gone */
-	STATUS_CHECK = 5,   /* a check failed: preflight, firewall */
-	STATUS_TIMEOUT = 124,
-	STATUS_ENGINE = 125, /* the engine failed before the command ran */
-	STATUS_NOT_EXECUTABLE = 126,
-	STATUS_NOT_FOUND = 127,
-};
 
 /* What every subcommand gets. */
 struct invocation {

@@ -2,7 +2,7 @@
 #include "sandbox/control_connection.h"
 
 #include "broker/net/loop.h"
-#include "sandbox/broker_client.h"
+#include "sandbox/client/broker_client.h"
 #include "sandbox/commands.h"
 
 int control_connection_open(struct control_connection *connection,

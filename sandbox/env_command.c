@@ -8,14 +8,14 @@
 #include "broker/base/json.h"
 #include "broker/base/option_table.h"
 #include "broker/base/secret.h"
-#include "sandbox/broker_client.h"
+#include "sandbox/client/broker_client.h"
+#include "sandbox/client/notice.h"
+#include "sandbox/client/session_variables.h"
 #include "sandbox/commands.h"
 #include "sandbox/control_connection.h"
-#include "sandbox/notice.h"
+#include "sandbox/plan/providers.h"
+#include "sandbox/plan/variables.h"
 #include "sandbox/profile_choice.h"
-#include "sandbox/providers.h"
-#include "sandbox/session_variables.h"
-#include "sandbox/variables.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -5,8 +5,8 @@
 #include "broker/base/confine.h"
 #include "broker/base/json.h"
 #include "broker/base/log.h"
-#include "sandbox/caller.h"
 #include "sandbox/commands.h"
+#include "sandbox/plan/caller.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
 #include "broker/base/json.h"
 #include "broker/base/log.h"
 #include "sandbox/commands.h"
-#include "sandbox/providers.h"
+#include "sandbox/plan/providers.h"
 
 #include <string.h>
 

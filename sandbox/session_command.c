@@ -7,7 +7,7 @@
 #include "broker/base/json.h"
 #include "broker/base/log.h"
 #include "broker/base/option_table.h"
-#include "sandbox/broker_client.h"
+#include "sandbox/client/broker_client.h"
 #include "sandbox/commands.h"
 #include "sandbox/control_connection.h"
 

@@ -35,7 +35,7 @@ ENVIRONMENT_FILES = [
     "broker/main.c",
     "broker/options.c",
     "broker/credential/adc.c",
-    "sandbox/environment.c",
+    "sandbox/plan/environment.c",
 ]
 
 # What each layer may include.
@@ -47,12 +47,20 @@ LAYERS = {
     "credential": {"base", "net", "google", "credential"},
     "recipe": {"base", "net", "emulator", "recipe"},
     "broker": {"base", "net", "emulator", "google", "credential", "recipe", "broker"},
-    "sandbox": {"base", "net", "sandbox", "door"},
+    "plan": {"base", "net", "plan"},
+    "kubeconfig": {"base", "net", "kubeconfig"},
+    "client": {"base", "net", "plan", "client"},
+    "run": {"base", "net", "plan", "kubeconfig", "client", "run", "door"},
+    "sandbox": {"base", "net", "plan", "kubeconfig", "client", "run", "sandbox"},
     "door": {"base", "door"},
-    "tests": {"base", "net", "emulator", "google", "credential", "recipe", "broker", "sandbox",
-              "door", "tests"},
 }
+LAYERS["tests"] = {*LAYERS, "tests"}
 TOP_FOLDERS = ("broker", "emulator", "sandbox", "tests")
+# The folders below them that are layers of their own.
+INNER_FOLDERS = {
+    "broker": ("base", "net", "google", "credential", "recipe"),
+    "sandbox": ("plan", "kubeconfig", "client", "run", "door"),
+}
 
 # Library headers, the files that may include them, and how many of those may.
 LIBRARIES = [
@@ -61,8 +69,8 @@ LIBRARIES = [
     (re.compile(r"systemd/"), re.compile(r"broker/net/[^/]+$"), "broker/net/", 2),
     (re.compile(r"openssl/"), re.compile(r"broker/(google/jwt|base/secret)\.c$"),
      "broker/google/jwt.c and broker/base/secret.c", 2),
-    (re.compile(r"yaml\.h$"), re.compile(r"sandbox/kubeconfig_yaml\.c$"),
-     "sandbox/kubeconfig_yaml.c", 1),
+    (re.compile(r"yaml\.h$"), re.compile(r"sandbox/kubeconfig/kubeconfig_yaml\.c$"),
+     "sandbox/kubeconfig/kubeconfig_yaml.c", 1),
 ]
 
 VAGUE = re.compile(r"(?:.*_)?(?:utils?|misc|common|helpers?)$")
@@ -96,10 +104,8 @@ def layer_of(path):
     parts = path.split("/")
     if len(parts) < 2 or parts[0] not in TOP_FOLDERS:
         return None
-    if parts[0] == "broker" and len(parts) > 2:
-        return parts[1] if parts[1] in LAYERS and parts[1] not in TOP_FOLDERS else None
-    if parts[:2] == ["sandbox", "door"] and len(parts) > 2:
-        return "door"
+    if parts[0] in INNER_FOLDERS and len(parts) > 2:
+        return parts[1] if parts[1] in INNER_FOLDERS[parts[0]] else None
     return parts[0]
 
 

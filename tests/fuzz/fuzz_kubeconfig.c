@@ -4,7 +4,7 @@
 #include "broker/base/err.h"
 #include "broker/base/json.h"
 #include "broker/base/secret.h"
-#include "sandbox/kubeconfig.h"
+#include "sandbox/kubeconfig/kubeconfig.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
 #include "broker/base/err.h"
 #include "broker/base/json.h"
 #include "broker/base/secret.h"
-#include "sandbox/kubeconfig.h"
+#include "sandbox/kubeconfig/kubeconfig.h"
 
 #include <stdio.h>
 #include <string.h>

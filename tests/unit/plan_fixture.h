@@ -6,8 +6,8 @@
 
 #include "broker/base/err.h"
 #include "broker/base/strv.h"
-#include "sandbox/caller.h"
-#include "sandbox/plan.h"
+#include "sandbox/plan/caller.h"
+#include "sandbox/plan/plan.h"
 
 #include <stddef.h>
 

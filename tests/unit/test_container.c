@@ -2,7 +2,7 @@
 /*
  * Answers of `docker container inspect` as Docker 20.10 and Podman 4.3 give them, cut to what is read.
  */
-#include "sandbox/container.h"
+#include "sandbox/run/container.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -32,7 +32,7 @@ def rows_of(page: str, heading: str) -> list[tuple[str, set[str]]]:
 
 
 def test_the_page_of_the_sandbox_names_the_presets_and_their_variables() -> None:
-    text = (ROOT / "sandbox/presets.c").read_text().split("preset table[] = {")[1].split("\n};")[0]
+    text = (ROOT / "sandbox/plan/presets.c").read_text().split("preset table[] = {")[1].split("\n};")[0]
     entries = re.split(r'^\t\{"([\w-]+)",$', text, flags=re.M)[1:]
     presets = {name: set(re.findall(r'(?:PROJECT\(|LOCATION\(|\{)"(\w+)"', body))
                for name, body in zip(entries[::2], entries[1::2], strict=True)}
@@ -41,7 +41,7 @@ def test_the_page_of_the_sandbox_names_the_presets_and_their_variables() -> None
 
 
 def test_the_page_of_the_sandbox_names_the_providers() -> None:
-    text = (ROOT / "sandbox/providers.c").read_text()
+    text = (ROOT / "sandbox/plan/providers.c").read_text()
     names = re.findall(r'^\t(?:BY_KEY|BY_SESSION|WITHOUT_RECIPE)\("([\w-]+)"', text, re.M)
     assert len(names) == 6
     assert [name for name, _ in rows_of("sandbox.md", "Providers")] == names

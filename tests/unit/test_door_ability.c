@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sandbox/door_ability.h"
+#include "sandbox/plan/door_ability.h"
 
 #include "broker/base/err.h"
-#include "sandbox/engine_kind.h"
+#include "sandbox/plan/engine_kind.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

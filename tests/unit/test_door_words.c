@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sandbox/door_words.h"
+#include "sandbox/run/door_words.h"
 
 #include "broker/base/err.h"
 #include "sandbox/door/exit_code.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sandbox/environment.h"
+#include "sandbox/plan/environment.h"
 
 #include "broker/base/buf.h"
 #include "broker/base/secret.h"
 #include "broker/base/strv.h"
-#include "sandbox/caller.h"
-#include "sandbox/options.h"
+#include "sandbox/plan/caller.h"
+#include "sandbox/plan/options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When the verdict on the host's firewall counts. */
-#include "sandbox/firewall.h"
+#include "sandbox/run/firewall.h"
 
 #include "broker/base/alloc.h"
 #include "broker/base/compiler.h"

@@ -2,7 +2,7 @@
 /*
  * Answers of `container inspect DOOR SANDBOX` as Docker 20.10 and Podman 4.3 give them, cut to what is read.
  */
-#include "sandbox/joined.h"
+#include "sandbox/run/joined.h"
 
 #include "broker/base/alloc.h"
 #include "broker/base/err.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every rule of what may cross of a kubeconfig, by the files of tests/vectors/kubeconfig. */
-#include "sandbox/kubeconfig.h"
+#include "sandbox/kubeconfig/kubeconfig.h"
 
 #include "broker/base/alloc.h"
 #include "broker/base/buf.h"

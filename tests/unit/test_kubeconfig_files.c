@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kubeconfigs that must be made: by size, as links, with tokens that end. */
-#include "sandbox/kubeconfig.h"
+#include "sandbox/kubeconfig/kubeconfig.h"
 
 #include "broker/base/alloc.h"
 #include "broker/base/base64url.h"
 #include "broker/base/buf.h"
 #include "broker/base/err.h"
 #include "broker/base/secret.h"
-#include "sandbox/kubeconfig_yaml.h"
+#include "sandbox/kubeconfig/kubeconfig_yaml.h"
 #include "tests/unit/fake_clock.h"
 
 #include <fcntl.h>

@@ -112,7 +112,7 @@ def test_what_only_looks_like_a_banned_call_passes(tree, line):
 def test_the_environment_is_read_in_its_files_only(tree, name):
     text = C_HEAD + function(body=f"\t{name}(0);\n")
     for path in ("broker/main.c", "broker/options.c", "broker/credential/adc.c",
-                 "sandbox/environment.c", "tests/unit/test_x.c"):
+                 "sandbox/plan/environment.c", "tests/unit/test_x.c"):
         tree.put(path, text)
     assert tree.lint()[0] == 0
     tree.put("broker/session.c", text)
@@ -122,8 +122,9 @@ def test_the_environment_is_read_in_its_files_only(tree, name):
 LAYER_FILES = {
     "base": "broker/base/a.c", "net": "broker/net/a.c", "emulator": "emulator/a.c",
     "google": "broker/google/a.c", "credential": "broker/credential/a.c",
-    "recipe": "broker/recipe/a.c", "broker": "broker/a.c", "sandbox": "sandbox/a.c",
-    "door": "sandbox/door/a.c", "tests": "tests/unit/a.c",
+    "recipe": "broker/recipe/a.c", "broker": "broker/a.c", "plan": "sandbox/plan/a.c",
+    "kubeconfig": "sandbox/kubeconfig/a.c", "client": "sandbox/client/a.c", "run": "sandbox/run/a.c",
+    "sandbox": "sandbox/a.c", "door": "sandbox/door/a.c", "tests": "tests/unit/a.c",
 }
 ALLOWED = {
     "base": ["base"],
@@ -133,7 +134,11 @@ ALLOWED = {
     "credential": ["base", "net", "google", "credential"],
     "recipe": ["base", "net", "emulator", "recipe"],
     "broker": ["base", "net", "emulator", "google", "credential", "recipe", "broker"],
-    "sandbox": ["base", "net", "sandbox", "door"],
+    "plan": ["base", "net", "plan"],
+    "kubeconfig": ["base", "net", "kubeconfig"],
+    "client": ["base", "net", "plan", "client"],
+    "run": ["base", "net", "plan", "kubeconfig", "client", "run", "door"],
+    "sandbox": ["base", "net", "plan", "kubeconfig", "client", "run", "sandbox"],
     "door": ["base", "door"],
     "tests": list(LAYER_FILES),
 }
@@ -162,9 +167,10 @@ def test_an_include_that_is_no_path_from_the_root_is_refused(tree, include):
         f'broker/base/x.c:2: "{include}" is not a path from the root; write it so')
 
 
-def test_a_folder_that_is_no_layer_is_refused(tree):
-    tree.put("broker/extra/x.c", C_HEAD)
-    assert tree.only_finding().startswith("broker/extra/x.c:1: in no layer")
+@pytest.mark.parametrize("path", ["broker/extra/x.c", "broker/plan/x.c", "sandbox/base/x.c"])
+def test_a_folder_that_is_no_layer_is_refused(tree, path):
+    tree.put(path, C_HEAD)
+    assert tree.only_finding().startswith(f"{path}:1: in no layer")
 
 
 @pytest.mark.parametrize("header, home, other", [
@@ -173,7 +179,7 @@ def test_a_folder_that_is_no_layer_is_refused(tree):
     ("systemd/sd-event.h", "broker/net/b.c", "broker/main.c"),
     ("openssl/evp.h", "broker/google/jwt.c", "broker/net/b.c"),
     ("openssl/crypto.h", "broker/base/secret.c", "broker/google/oauth2.c"),
-    ("yaml.h", "sandbox/kubeconfig_yaml.c", "sandbox/kubeconfig_check.c")])
+    ("yaml.h", "sandbox/kubeconfig/kubeconfig_yaml.c", "sandbox/kubeconfig/kubeconfig_check.c")])
 def test_a_library_header_stays_at_home(tree, header, home, other):
     text = C_HEAD + f"#include <{header}>\n"
     tree.put(home, text)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sandbox/mounts.h"
+#include "sandbox/plan/mounts.h"
 
 #include "broker/base/alloc.h"
 #include "broker/base/err.h"
-#include "sandbox/caller.h"
-#include "sandbox/paths.h"
+#include "sandbox/plan/caller.h"
+#include "sandbox/plan/paths.h"
 
 #include <fcntl.h>
 #include <ftw.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sandbox/nameservers.h"
+#include "sandbox/plan/nameservers.h"
 
 #include "broker/base/compiler.h"
 #include "broker/base/strv.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sandbox/plan.h"
+#include "sandbox/plan/plan.h"
 
 #include "broker/base/alloc.h"
 #include "broker/base/buf.h"
 #include "broker/base/err.h"
 #include "broker/base/secret.h"
-#include "sandbox/presets.h"
-#include "sandbox/providers.h"
+#include "sandbox/plan/presets.h"
+#include "sandbox/plan/providers.h"
 #include "tests/unit/plan_fixture.h"
 
 #include <jansson.h>

@@ -2,7 +2,7 @@
 /*
  * Plans of --attach inside: which container gets what.
  */
-#include "sandbox/plan_door.h"
+#include "sandbox/plan/plan_door.h"
 
 #include "broker/base/alloc.h"
 #include "broker/base/buf.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sandbox/presets.h"
+#include "sandbox/plan/presets.h"
 
 #include "broker/base/err.h"
 #include "broker/base/secret.h"
 #include "broker/base/strv.h"
-#include "sandbox/caller.h"
-#include "sandbox/variables.h"
+#include "sandbox/plan/caller.h"
+#include "sandbox/plan/variables.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

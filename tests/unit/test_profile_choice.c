@@ -2,7 +2,7 @@
 #include "sandbox/profile_choice.h"
 
 #include "broker/base/err.h"
-#include "sandbox/providers.h"
+#include "sandbox/plan/providers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

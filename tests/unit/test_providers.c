@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sandbox/providers.h"
+#include "sandbox/plan/providers.h"
 
 #include "broker/base/err.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sandbox/run_dir.h"
+#include "sandbox/run/run_dir.h"
 
 #include "broker/base/alloc.h"
 #include "broker/base/err.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sandbox/options.h"
+#include "sandbox/plan/options.h"
 
 #include "broker/base/buf.h"
 #include "broker/base/err.h"
-#include "sandbox/engine_args.h"
+#include "sandbox/plan/engine_args.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

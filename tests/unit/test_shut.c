@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sandbox/shut.h"
+#include "sandbox/plan/shut.h"
 
 #include "broker/base/err.h"
 #include "broker/base/strv.h"
