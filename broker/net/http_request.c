@@ -30,7 +30,7 @@ struct http_request {
 	bool handed; /* to the handler */
 	bool answered;
 	bool suspended;
-	bool woken; /* it was */
+	bool waited; /* it was */
 	bool malformed;
 	bool has_body;		    /* one that is refused */
 	struct buf body;	    /* one that is taken */
@@ -80,6 +80,18 @@ static void on_hangup(void *ctx, int fd, uint32_t events)
 		http_request_abandon(connection->request);
 }
 
+/*
+ * libmicrohttpd reads from a connection that goes on before it looks at the answer, and takes the end of
+ * what a half-closed client says for the end of it all. It first looks at those that have a timeout of
+ * their own, and at the oldest one, which is why it seems to work with a single connection. To be called
+ * before it is suspended: from 1.0 on a timeout that is set while it is counts for nothing.
+ */
+static void answer_before_reading(const struct http_connection *connection, bool on)
+{
+	(void)MHD_set_connection_option(connection->mhd, MHD_CONNECTION_OPTION_TIMEOUT,
+					on ? NEVER_S : 0U);
+}
+
 static enum MHD_Result hand_over(struct http_request *request)
 {
 	struct http_connection *const connection = request->connection;
@@ -95,8 +107,10 @@ static enum MHD_Result hand_over(struct http_request *request)
 	request->header_count = 0;
 	if (request->answered)
 		return MHD_YES;
+	answer_before_reading(connection, true);
 	MHD_suspend_connection(connection->mhd);
 	request->suspended = true;
+	request->waited = true;
 	/* Without a watch the answer is made all the same, and fails to be sent. */
 	connection->watch = loop_add_io(connection->server->loop, connection->fd, 0,
 					connection->server->priority, on_hangup, connection);
@@ -170,17 +184,6 @@ enum MHD_Result http_request_on_access(void *cls, struct MHD_Connection *mhd, co
 	return hand_over(request);
 }
 
-/*
- * libmicrohttpd reads from a connection that goes on before it looks at the answer, and takes the end of
- * what a half-closed client says for the end of it all. It first looks at those that have a timeout of
- * their own, and at the oldest one, which is why it seems to work with a single connection.
- */
-static void answer_before_reading(const struct http_connection *connection, bool on)
-{
-	(void)MHD_set_connection_option(connection->mhd, MHD_CONNECTION_OPTION_TIMEOUT,
-					on ? NEVER_S : 0U);
-}
-
 void http_request_on_completed(void *cls, struct MHD_Connection *mhd, void **con_cls,
 			       enum MHD_RequestTerminationCode code)
 {
@@ -194,7 +197,7 @@ void http_request_on_completed(void *cls, struct MHD_Connection *mhd, void **con
 		return;
 	struct http_connection *const connection = request->connection;
 	connection->request = NULL;
-	if (request->woken)
+	if (request->waited)
 		answer_before_reading(connection, false);
 	if (request->handed && !request->answered)
 		request->handler->gone(request->handler_ctx, request);
@@ -216,8 +219,6 @@ static void wake(struct http_request *request)
 	loop_source_free(connection->watch);
 	connection->watch = NULL;
 	request->suspended = false;
-	request->woken = true;
-	answer_before_reading(connection, true);
 	MHD_resume_connection(connection->mhd);
 	http_server_more(connection->server);
 }

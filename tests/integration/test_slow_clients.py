@@ -134,7 +134,7 @@ def never_reads(client: Client) -> End:
         return End(time.monotonic() - begun, b"")
 
 
-SENDERS = [silent, half_a_request, all_but_the_last_byte, tls, byte_a_second, second_request,
+SENDERS = [silent, half_a_request, all_but_the_last_byte, byte_a_second, second_request,
            second_request_after_a_rest, second_request_behind_the_first]
 Ends = dict[Callable[[Client], End], End]
 
@@ -142,7 +142,7 @@ Ends = dict[Callable[[Client], End], End]
 @pytest.fixture(scope="module")
 def slow(artifacts: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Broker, Ends]]:
     """One broker with all of them."""
-    functions = [*SENDERS, half_closed, never_reads, of_control_socket]
+    functions = [*SENDERS, tls, half_closed, never_reads, of_control_socket]
     with Broker(new_directory(artifacts, request.node.nodeid),
                 broker={"endpoint_rate": 0}) as broker:
         def run(function: Callable[[Client], End]) -> End:
@@ -165,6 +165,14 @@ def test_who_sends_too_slowly_is_cut_at_5_s(slow: tuple[Broker, Ends],
     assert end.reply.status == 408
     assert_common(end.reply)
     assert end.reply.header("Connection") == "close"
+
+
+def test_who_speaks_tls_is_cut_by_then(slow: tuple[Broker, Ends]) -> None:
+    """A hello is no line: the older libmicrohttpd waits for its end, the newer one ends the connection at once."""
+    end = slow[1][tls]
+    if end.raw:
+        assert REQUEST_S - 0.3 <= end.after_s and end.reply.status == 408
+    assert end.after_s <= REQUEST_S + LATE_S
 
 
 def test_who_half_closes_in_the_middle_gets_no_token(slow: tuple[Broker, Ends]) -> None:
