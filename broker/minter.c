@@ -149,30 +149,44 @@ static void report_token(const struct mint *mint, const struct mint_result *resu
 	(void)audit_write(audit, event);
 }
 
-/* Ends the mint: exactly one of result and failure is not NULL. */
-static void finish(struct mint *mint, const struct mint_result *result,
-		   const struct failure *failure)
+static int64_t note_end(struct mint *mint)
+{
+	struct minter *const minter = mint->minter;
+	const int64_t took_ms = clock_boot_ms(minter->options.timers->clock) - mint->began_ms;
+
+	minter->busy--;
+	note_time(minter, took_ms);
+	return took_ms;
+}
+
+/* Exactly one of result and failure is not NULL. */
+static void end(struct mint *mint, const struct mint_result *result, const struct failure *failure)
 {
 	struct minter *const minter = mint->minter;
 	mint_done *const done = mint->done;
 	void *const done_ctx = mint->done_ctx;
-	const int64_t took_ms = clock_boot_ms(minter->options.timers->clock) - mint->began_ms;
-	struct failure told;
 
-	minter->busy--;
-	note_time(minter, took_ms);
-	if (failure) {
-		told = *failure;
-		name_names(mint, &told);
-		report_failure(mint, &told, took_ms);
-	} else {
-		report_token(mint, result, took_ms);
-	}
 	credential_release(mint->route.credential);
 	if (minter->options.ended)
 		minter->options.ended(minter->options.ended_ctx, mint->key.profile, result != NULL);
 	free(mint);
 	done(done_ctx, result, failure);
+}
+
+static void succeed(struct mint *mint, const struct mint_result *result)
+{
+	report_token(mint, result, note_end(mint));
+	end(mint, result, NULL);
+}
+
+static void fail(struct mint *mint, const struct failure *failure)
+{
+	const int64_t took_ms = note_end(mint);
+	struct failure told = *failure;
+
+	name_names(mint, &told);
+	report_failure(mint, &told, took_ms);
+	end(mint, NULL, failure);
 }
 
 static void note_skew(struct mint *mint, int64_t skew_s)
@@ -232,7 +246,7 @@ static void on_token(void *ctx, const struct iam_token *token, const struct fail
 						   .life_ms = token->life_ms};
 		mint->minter->refused[0] = '\0';
 		note_skew(mint, token->skew_s);
-		finish(mint, &result, NULL);
+		succeed(mint, &result);
 		return;
 	}
 	own = *failure;
@@ -247,7 +261,7 @@ static void on_token(void *ctx, const struct iam_token *token, const struct fail
 		judge_refusal(mint, &own);
 	else
 		mint->minter->refused[0] = '\0';
-	finish(mint, NULL, &own);
+	fail(mint, &own);
 }
 
 static void on_source(void *ctx, struct secret *token, const struct failure *failure)
@@ -257,13 +271,13 @@ static void on_source(void *ctx, struct secret *token, const struct failure *fai
 
 	mint->source_call = NULL;
 	if (failure) {
-		finish(mint, NULL, failure);
+		fail(mint, failure);
 		return;
 	}
 	if (credential_is_offline(mint->route.credential)) {
 		const struct mint_result result = {.token = token,
 						   .life_ms = mint->key.lifetime_s * 1000};
-		finish(mint, &result, NULL);
+		succeed(mint, &result);
 		return;
 	}
 	memcpy(mint->source, secret_fingerprint(token), sizeof(mint->source));

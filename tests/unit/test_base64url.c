@@ -81,7 +81,7 @@ static void what_was_encoded_is_decoded(void **state)
 {
 	(void)state;
 	for (size_t len = 0; len < 256; len++) {
-		unsigned char bytes[256];
+		unsigned char bytes[256] = {0};
 		unsigned char back[256] = {0};
 		AUTO_BUF struct buf text;
 		for (size_t i = 0; i < len; i++)
