@@ -20,7 +20,7 @@
 void process_harden(void)
 {
 	confine_descriptors();
-	confine_memory();
+	confine_memory(NULL);
 	(void)umask(0077);
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);

@@ -16,6 +16,7 @@
 #include "sandbox/kubeconfig/kubeconfig.h"
 #include "sandbox/plan/caller.h"
 #include "sandbox/plan/environment.h"
+#include "sandbox/plan/mounts.h"
 #include "sandbox/plan/nameservers.h"
 #include "sandbox/plan/options.h"
 #include "sandbox/plan/plan.h"
@@ -31,7 +32,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PRINT_MAX_BYTES ((size_t)1 << 20)
+#define PRINT_MAX_BYTES ((size_t)64 << 20)
 
 /* Everything that a run is made of, released together. */
 struct preparation {
@@ -78,7 +79,7 @@ static int print_help(void)
 
 	buf_init(&text, (size_t)16 << 10);
 	run_options_help(&text);
-	return fwrite(text.data, 1, text.len, stdout) == text.len ? STATUS_OK : STATUS_FAILED;
+	return command_say(&text);
 }
 
 /* The command as it is, with the environment as it is. */
@@ -87,6 +88,7 @@ static int run_unsandboxed(const struct preparation *p)
 	char *const *const command = p->options.command;
 
 	notice("no sandbox: the command runs with everything that this user has");
+	(void)setrlimit(RLIMIT_CORE, &p->invocation->caller->core);
 	(void)execvpe(command[0], command, p->invocation->caller->environ);
 	const int error = errno;
 	notice("%s: %s", command[0], strerror(error));
@@ -105,6 +107,21 @@ static char *host_of(const char *server)
 	return xstrndup(host + 3, strcspn(host + 3, ":/"));
 }
 
+/* Whoever wrote the kubeconfig may be somebody else: it names no login of this user's. */
+static int check_token_files(const struct preparation *p, struct err *err)
+{
+	const struct mount_guard guard = {.caller = p->invocation->caller};
+
+	for (size_t i = 0; i < p->kubeconfig->token_file_count; i++)
+		if (mount_is_login(p->kubeconfig->token_files[i].source, &guard))
+			return err_set(
+				err, ERR_UNSUPPORTED,
+				"the kubeconfig has a tokenFile that lies in cloud or login "
+				"credentials, which may not cross; write the cluster's own token "
+				"to a file elsewhere");
+	return 0;
+}
+
 static int read_kubeconfig(struct preparation *p, struct err *err)
 {
 	const struct kubeconfig_options options = {
@@ -118,7 +135,8 @@ static int read_kubeconfig(struct preparation *p, struct err *err)
 
 	if (!p->options.kubeconfig)
 		return 0;
-	if (kubeconfig_reduce(p->options.kubeconfig, &options, &p->kubeconfig, err))
+	if (kubeconfig_reduce(p->options.kubeconfig, &options, &p->kubeconfig, err) ||
+	    check_token_files(p, err))
 		return -1;
 	const struct secret *const json = p->kubeconfig->json;
 	json_auto_t *file = json_read_object(secret_bytes(json), secret_len(json));
@@ -174,7 +192,7 @@ static int ask_engine(struct preparation *p, bool inside, struct err *err)
 
 static int make_plan(struct preparation *p, struct err *err)
 {
-	const struct plan_inputs inputs = {
+	struct plan_inputs inputs = {
 		.options = &p->options,
 		.caller = p->invocation->caller,
 		.engine = engine_facts(p->engine),
@@ -187,10 +205,9 @@ static int make_plan(struct preparation *p, struct err *err)
 		.nameservers = &p->nameservers,
 		.run_id = p->run_id,
 		.directory = p->directory,
-		.launcher_pid = getpid(),
-		.launcher_start = sweep_start_of(getpid()),
 	};
 
+	sweep_name_self(&inputs.launcher);
 	return plan_new(&inputs, &p->plan, err);
 }
 
@@ -218,7 +235,7 @@ static int print_plan(const struct preparation *p)
 		plan_print_json(p->plan, &text);
 	else
 		plan_print(p->plan, &text);
-	return fwrite(text.data, 1, text.len, stdout) == text.len ? STATUS_OK : STATUS_FAILED;
+	return command_say(&text);
 }
 
 static int execute(struct preparation *p, struct err *err)

@@ -17,11 +17,15 @@
 #define DUMPABLE 0
 #endif
 
-void confine_memory(void)
+void confine_memory(struct rlimit *core_before)
 {
-	const struct rlimit none = {0, 0};
+	struct rlimit core = {0};
 
-	(void)setrlimit(RLIMIT_CORE, &none);
+	(void)getrlimit(RLIMIT_CORE, &core);
+	if (core_before)
+		*core_before = core;
+	core.rlim_cur = 0;
+	(void)setrlimit(RLIMIT_CORE, &core);
 	(void)prctl(PR_SET_DUMPABLE, DUMPABLE, 0, 0, 0);
 }
 

@@ -4,11 +4,15 @@
  */
 #pragma once
 
+struct rlimit;
+
 /*
- * No core dump, and no debugger of another process: what is in memory stays there. Ends with the next
- * execve(). A build with AddressSanitizer stays open: its leak check attaches to its own process.
+ * No core dump, and no debugger of another process: what is in memory stays there. The next execve() ends that
+ * but for the soft limit of core dumps, which children have too; as it was before it is in core_before (may be
+ * NULL), for a program that is to find it so. A build with AddressSanitizer stays open: its leak check attaches
+ * to its own process.
  */
-void confine_memory(void);
+void confine_memory(struct rlimit *core_before);
 
 /* The three standard descriptors are open: no socket or file of ours becomes the log or a child's output. */
 void confine_descriptors(void);

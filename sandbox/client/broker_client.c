@@ -283,11 +283,10 @@ static void on_lease_line(void *ctx, const char *line, size_t len)
 	struct broker_answer answer = {.code = "", .message = ""};
 	json_auto_t *object = json_read_object(line, len);
 
-	if (!object ||
-	    (!lease->open && !json_get_string(object, "id") && !json_object_get(object, "error"))) {
-		read_strange(&answer);
+	if (object && read_error(object, &answer)) {
 		lease_abandon(lease, &answer);
-	} else if (read_error(object, &answer)) {
+	} else if (!object || (!lease->open && !json_get_string(object, "id"))) {
+		read_strange(&answer);
 		lease_abandon(lease, &answer);
 	} else if (lease->open) {
 		if (lease->handler->event)

@@ -2,10 +2,24 @@
 #include "sandbox/plan/caller.h"
 
 #include "broker/base/alloc.h"
+#include "broker/base/parse.h"
 
 #include <pwd.h>
+#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
+
+/* sudo says whose shell it was started from; that user's files are no less secret for it. */
+static char *sudo_home(const struct caller *caller)
+{
+	const char *const text = caller_variable(caller, "SUDO_UID");
+	uint64_t uid;
+
+	if (caller->uid || !text || parse_uint(text, 0, UINT32_MAX, &uid))
+		return NULL;
+	const struct passwd *const entry = getpwuid((uid_t)uid);
+	return entry ? xstrdup(entry->pw_dir) : NULL;
+}
 
 void caller_init(struct caller *caller, char *const *block)
 {
@@ -21,7 +35,8 @@ void caller_init(struct caller *caller, char *const *block)
 	};
 	const char *const home = entry ? entry->pw_dir : caller_nonblank(caller, "HOME");
 	caller->home = home ? xstrdup(home) : NULL;
-	if (!caller->cwd) /* it was removed under us */
+	caller->sudo_home = sudo_home(caller); /* `entry` is gone */
+	if (!caller->cwd)		       /* it was removed under us */
 		caller->cwd = xstrdup("/");
 }
 
@@ -29,6 +44,7 @@ void caller_deinit(struct caller *caller)
 {
 	free(caller->user);
 	free(caller->home);
+	free(caller->sudo_home);
 	free(caller->cwd);
 	*caller = (struct caller){0};
 }

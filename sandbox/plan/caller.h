@@ -7,6 +7,7 @@
 #include "broker/base/compiler.h"
 
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 struct caller {
@@ -14,9 +15,11 @@ struct caller {
 	gid_t gid;
 	char *user;	      /* its name, or the number where it has none */
 	char *home;	      /* of the user's entry, else $HOME; NULL: neither */
+	char *sudo_home;      /* of who became root by sudo; NULL: nobody did */
 	char *cwd;	      /* absolute */
 	char *const *environ; /* borrowed, as it was at start */
 	bool terminal;	      /* standard input and output are terminals */
+	struct rlimit core;   /* its limit of core dumps; not read by caller_init() */
 };
 
 /* Reads the process. `block`, its environment, is borrowed. */

@@ -27,8 +27,10 @@ struct rule {
 #define KERNEL "the kernel's own"
 #define RUNTIME "where the host's sockets are"
 #define ENGINE_DATA "an engine's own data"
-#define CLOUD "cloud credentials"
-#define LOGIN "login credentials"
+#define CLUSTER "cluster credentials; use --kubeconfig FILE"
+/* Compared by their address: see mount_is_login(). */
+static const char CLOUD[] = "cloud credentials";
+static const char LOGIN[] = "login credentials";
 
 static const struct rule rules[] = {
 	{"/proc", TREE, KERNEL},
@@ -51,7 +53,7 @@ static const struct rule rules[] = {
 	{".config/gcloud", TREE, CLOUD},
 	{".aws", TREE, CLOUD},
 	{".azure", TREE, CLOUD},
-	{".kube", TREE, "cluster credentials; use --kubeconfig FILE"},
+	{".kube", TREE, CLUSTER},
 	{".docker", TREE, LOGIN},
 	{".config/containers", TREE, LOGIN},
 	{".local/share/containers", TREE, ENGINE_DATA},
@@ -62,7 +64,7 @@ static const struct rule rules[] = {
 	{".config/gh", TREE, LOGIN},
 };
 
-/* Absolute paths that the caller's variables name. */
+/* Paths that the caller's variables name, as their users read them: from the working directory. */
 static const struct {
 	const char *variable;
 	const char *what;
@@ -123,10 +125,26 @@ int mount_parse(const char *text, struct mount_request *out, struct err *err)
 	return 0;
 }
 
+/*
+ * As the kernel would find it; of what is not there yet, where it would be. NULL: not even that is known. The
+ * caller's.
+ */
+static char *resolve(const char *path)
+{
+	char *const real = realpath(path, NULL);
+	const char *const slash = strrchr(path, '/');
+
+	if (real || errno != ENOENT || !slash || slash == path)
+		return real;
+	AUTO_FREE char *parent = path_parent(path);
+	AUTO_FREE char *there = realpath(parent, NULL);
+	return there ? path_join(there, slash + 1) : NULL;
+}
+
 /* Whether the source is, holds or (TREE) lies in the rule's path, as written and as it resolves. */
 static bool touches(const char *src, const char *path, enum reach reach)
 {
-	AUTO_FREE char *real = realpath(path, NULL);
+	AUTO_FREE char *real = resolve(path);
 	const char *const forms[] = {path, real};
 
 	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
@@ -137,6 +155,75 @@ static bool touches(const char *src, const char *path, enum reach reach)
 			return true;
 	}
 	return false;
+}
+
+/* What the source touches and why that may not cross. */
+struct finding {
+	const char *why; /* NULL: nothing */
+	char *path;
+};
+
+static void find_by_rules(const char *src, const char *home, struct finding *found)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rules) && !found->why; i++) {
+		const struct rule *const rule = &rules[i];
+		AUTO_FREE char *path = NULL;
+		if (*rule->path == '/')
+			path = xstrdup(rule->path);
+		else if (home)
+			path = path_join(home, rule->path);
+		if (path && touches(src, path, rule->reach))
+			*found = (struct finding){rule->what, TAKE(path)};
+	}
+}
+
+static void find_by_path(const char *src, const char *path, const char *why, struct finding *found)
+{
+	if (path && !found->why && touches(src, path, TREE))
+		*found = (struct finding){why, xstrdup(path)};
+}
+
+/* Of paths with colons between. */
+static void find_by_list(const char *src, const char *list, const char *why, struct finding *found)
+{
+	while (*list) {
+		const size_t len = strcspn(list, ":");
+		AUTO_FREE char *path = xstrndup(list, len);
+		if (len)
+			find_by_path(src, path, why, found);
+		list += len + (list[len] == ':');
+	}
+}
+
+static void find_by_variables(const char *src, const struct caller *caller, struct finding *found)
+{
+	for (size_t i = 0; i < ARRAY_LEN(named); i++) {
+		const char *const value = caller_nonblank(caller, named[i].variable);
+		find_by_path(src, value, named[i].what, found);
+	}
+	const char *const kubeconfigs = caller_nonblank(caller, "KUBECONFIG");
+	if (kubeconfigs)
+		find_by_list(src, kubeconfigs, CLUSTER, found);
+}
+
+/* What is the caller's own, by where such things are and by what its variables say. */
+static void find_of_caller(const char *src, const struct caller *caller, struct finding *found)
+{
+	find_by_rules(src, caller->home, found);
+	find_by_rules(src, caller_nonblank(caller, "HOME"), found);
+	if (caller->sudo_home)
+		find_by_rules(src, caller->sudo_home, found);
+	find_by_variables(src, caller, found);
+}
+
+static void find_of_run(const char *src, const struct mount_guard *guard, struct finding *found)
+{
+	AUTO_FREE char *attach = guard->control ? path_beside(guard->control, "private") : NULL;
+
+	find_by_path(src, guard->control, "the broker's control socket", found);
+	find_by_path(src, attach, "where doors attach to the broker", found);
+	find_by_path(src, guard->kubeconfig, "the kubeconfig, of which one context crosses", found);
+	find_by_path(src, guard->runs, "where runs keep their own files", found);
 }
 
 static int refuse(const char *what, const char *src, const char *path, const char *why,
@@ -151,37 +238,30 @@ static int refuse(const char *what, const char *src, const char *path, const cha
 		       what, quote_str(&q, src), quote_str(&q_path, path), why);
 }
 
-static int check_rules(const char *src, const char *home, const char *what, struct err *err)
-{
-	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
-		const struct rule *const rule = &rules[i];
-		AUTO_FREE char *path = NULL;
-		if (*rule->path == '/')
-			path = xstrdup(rule->path);
-		else if (home)
-			path = path_join(home, rule->path);
-		if (path && touches(src, path, rule->reach))
-			return refuse(what, src, path, rule->what, err);
-	}
-	return 0;
-}
-
-static int check_named(const char *src, const struct mount_guard *guard, const char *what,
+static int check_place(const char *src, const struct mount_guard *guard, const char *what,
 		       struct err *err)
 {
-	for (size_t i = 0; i < ARRAY_LEN(named); i++) {
-		const char *const path = caller_nonblank(guard->caller, named[i].variable);
-		if (path && *path == '/' && touches(src, path, TREE))
-			return refuse(what, src, path, named[i].what, err);
-	}
-	if (!guard->control)
+	struct finding found = {0};
+
+	find_of_caller(src, guard->caller, &found);
+	find_of_run(src, guard, &found);
+	if (!found.why)
 		return 0;
-	if (touches(src, guard->control, TREE))
-		return refuse(what, src, guard->control, "the broker's control socket", err);
-	AUTO_FREE char *attach = path_beside(guard->control, "private");
-	if (touches(src, attach, TREE))
-		return refuse(what, src, attach, "where doors attach to the broker", err);
-	return 0;
+	(void)refuse(what, src, found.path, found.why, err);
+	free(found.path);
+	return -1;
+}
+
+bool mount_is_login(const char *path, const struct mount_guard *guard)
+{
+	AUTO_FREE char *real = realpath(path, NULL);
+	struct finding found = {0};
+
+	if (!real)
+		return false;
+	find_of_caller(real, guard->caller, &found);
+	free(found.path);
+	return found.why == CLOUD || found.why == LOGIN;
 }
 
 static const char *kind_of(mode_t mode)
@@ -230,9 +310,7 @@ int mount_check_source(const char *src, const struct mount_guard *guard, const c
 			"%s %s: engines cannot be told a path with commas, quotes or control "
 			"characters; rename it",
 			what, quote_str(&q, real));
-	if (check_kind(real, what, err) || check_rules(real, guard->caller->home, what, err) ||
-	    check_rules(real, caller_nonblank(guard->caller, "HOME"), what, err) ||
-	    check_named(real, guard, what, err))
+	if (check_kind(real, what, err) || check_place(real, guard, what, err))
 		return -1;
 	if (socket_find_engines(real, guard, &socket))
 		return refuse(what, real, socket, "an engine's socket", err);

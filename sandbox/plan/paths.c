@@ -42,6 +42,13 @@ char *path_join(const char *top, const char *below)
 	return *below ? xasprintf("%s/%s", top, below) : xstrdup(top);
 }
 
+char *path_parent(const char *path)
+{
+	const char *const slash = strrchr(path, '/');
+
+	return slash && slash != path ? xstrndup(path, (size_t)(slash - path)) : xstrdup("/");
+}
+
 char *path_beside(const char *path, const char *name)
 {
 	const char *const slash = strrchr(path, '/');

@@ -20,6 +20,9 @@ bool path_is_within(const char *path, const char *top);
 /* "top/below", or top where below is empty. The caller's. */
 NODISCARD char *path_join(const char *top, const char *below);
 
+/* The directory where an absolute path is; "/" of what lies there. The caller's. */
+NODISCARD char *path_parent(const char *path);
+
 /* That name in the directory where `path` is. The caller's. */
 NODISCARD char *path_beside(const char *path, const char *name);
 

@@ -74,8 +74,7 @@ static void name_things(struct plan *plan, const struct plan_inputs *in)
 	plan->env_file = path_join(plan->directory, "environment");
 	if (in->engine->kind == ENGINE_DOCKER)
 		plan->client_config = path_join(plan->directory, "docker");
-	plan->launcher_pid = in->launcher_pid;
-	plan->launcher_start = in->launcher_start;
+	plan->launcher = in->launcher;
 }
 
 static void copy_engine(struct engine_facts *to, const struct engine_facts *from)
@@ -144,14 +143,9 @@ static int add_workspace(struct plan *plan, const struct plan_inputs *in,
 	if (!path_is_directory(src))
 		return err_set(err, ERR_INVALID, "--workspace %s: must be a directory",
 			       quote_str(&q, src));
-	if (path_is_within(plan->directory, src))
-		return err_set(err, ERR_INVALID,
-			       "--workspace %s: holds the place for temporary files, where the "
-			       "run's own directory would be; choose another or move TMPDIR",
-			       quote_str(&q, src));
 	add_mount(plan, src, PLAN_WORKSPACE, false, "workspace");
 	plan->home_to_make = path_join(src, "home");
-	const bool is_known = plan->user && !user_ids_parse(plan->user, &ids, err);
+	const bool is_known = !user_ids_parse(plan->user, &ids, err);
 	plan->home_uid = is_known ? ids.uid : (uid_t)-1;
 	plan->home_gid = is_known ? ids.gid : (gid_t)-1;
 	return 0;
@@ -187,7 +181,13 @@ static int add_asked_mounts(struct plan *plan, const struct plan_inputs *in,
 
 static int add_mounts(struct plan *plan, const struct plan_inputs *in, struct err *err)
 {
-	const struct mount_guard guard = {.caller = in->caller, .control = in->control};
+	AUTO_FREE char *runs = path_parent(plan->directory);
+	const struct mount_guard guard = {
+		.caller = in->caller,
+		.control = in->control,
+		.kubeconfig = in->options->kubeconfig,
+		.runs = runs,
+	};
 
 	if (add_workspace(plan, in, &guard, err))
 		return -1;

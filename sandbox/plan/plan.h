@@ -34,6 +34,7 @@ struct provider;
 #define PLAN_LABEL_ROLE "postern.role" /* "door"; the sandbox itself has none */
 #define PLAN_LABEL_LAUNCHER_PID "postern.launcher-pid"
 #define PLAN_LABEL_LAUNCHER_START "postern.launcher-start"
+#define PLAN_LABEL_LAUNCHER_NAMESPACE "postern.launcher-namespace"
 /* Hex digits of a run's id. */
 #define PLAN_RUN_ID_DIGITS 16
 
@@ -42,6 +43,13 @@ struct plan_mount {
 	char *dst;
 	bool ro;
 	const char *why; /* "workspace", "kubeconfig", "--mount" */
+};
+
+/* Names the launcher's process, also after its end. */
+struct plan_launcher {
+	uint64_t pid;
+	uint64_t start;		/* field 22 of /proc/PID/stat */
+	uint64_t pid_namespace; /* inode of /proc/self/ns/pid: where the pid means something */
 };
 
 /* What the plan says of the session to open; run opens it. */
@@ -91,8 +99,7 @@ struct plan {
 	char *home_to_make;
 	uid_t home_uid;
 	gid_t home_gid;
-	pid_t launcher_pid;
-	uint64_t launcher_start;
+	struct plan_launcher launcher;
 	const struct provider *provider; /* NULL: the profile's */
 	char *agent;			 /* the preset's name; NULL: none */
 	struct plan_session session;
@@ -100,7 +107,8 @@ struct plan {
 	enum attach attach;
 	enum stdio stdio;
 	int64_t timeout_s; /* 0: none */
-	char *user;	   /* "U:G"; NULL: the image's own */
+	int64_t stop_s;	   /* so long the engine lets the command end by itself */
+	char *user;	   /* "U:G", or the image's own */
 	char *network;	   /* NULL: the engine's default */
 	bool kubeconfig;
 	bool allow_unverified_firewall;
@@ -142,8 +150,7 @@ struct plan_inputs {
 	const struct strv *nameservers;
 	const char *run_id;
 	const char *directory; /* absolute; need not exist yet */
-	pid_t launcher_pid;
-	uint64_t launcher_start; /* field 22 of /proc/PID/stat */
+	struct plan_launcher launcher;
 };
 
 #define AUTO_PLAN CLEANUP(plan_free_p)

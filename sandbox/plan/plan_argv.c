@@ -7,6 +7,7 @@
 #include "sandbox/plan/plan.h"
 #include "sandbox/plan/plan_door.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,9 +25,10 @@ void plan_add_labels(const struct plan *plan, struct strv *argv)
 	if (plan->session.wanted)
 		strv_addf(argv, "--label=" PLAN_LABEL_SESSION "=%s",
 			  plan->session.id ? plan->session.id : NO_SESSION_ID);
-	strv_addf(argv, "--label=" PLAN_LABEL_LAUNCHER_PID "=%lld", (long long)plan->launcher_pid);
-	strv_addf(argv, "--label=" PLAN_LABEL_LAUNCHER_START "=%llu",
-		  (unsigned long long)plan->launcher_start);
+	strv_addf(argv, "--label=" PLAN_LABEL_LAUNCHER_PID "=%" PRIu64, plan->launcher.pid);
+	strv_addf(argv, "--label=" PLAN_LABEL_LAUNCHER_START "=%" PRIu64, plan->launcher.start);
+	strv_addf(argv, "--label=" PLAN_LABEL_LAUNCHER_NAMESPACE "=%" PRIu64,
+		  plan->launcher.pid_namespace);
 }
 
 /*

@@ -4,6 +4,7 @@
 #include "broker/base/alloc.h"
 #include "broker/base/err.h"
 #include "broker/base/log.h"
+#include "broker/base/parse.h"
 #include "sandbox/plan/engine_args.h"
 #include "sandbox/plan/paths.h"
 #include "sandbox/plan/plan.h"
@@ -16,6 +17,10 @@
 
 /* A container's /tmp is 0755 in some images: without the mode only root could write. */
 #define TMPFS_OPTIONS "rw,nosuid,nodev,mode=1777"
+
+/* Of both engines, where --stop-timeout says nothing; and the longest that a run may last. */
+#define STOP_DEFAULT_S 10
+#define STOP_MAX_S ((uint64_t)720 * 3600)
 
 /* In every sandbox of every engine. */
 static const char *const confinement[] = {
@@ -143,6 +148,16 @@ static void warn_of_unreachable_host(struct plan *plan)
 			  engine_kind_name(plan->engine.kind));
 }
 
+/* What the engine does with a value that is no number of seconds is its own affair. */
+static int64_t stop_seconds(const struct run_options *options)
+{
+	const char *const asked = engine_arg_value(&options->engine_args, "stop-timeout");
+	uint64_t seconds;
+
+	return asked && !parse_uint(asked, 0, STOP_MAX_S, &seconds) ? (int64_t)seconds :
+								      STOP_DEFAULT_S;
+}
+
 static void add_engine_args(struct plan *plan, const struct run_options *options)
 {
 	for (size_t i = 0; i < options->engine_args.count; i++) {
@@ -179,12 +194,12 @@ int plan_add_flags(struct plan *plan, const struct run_options *options, struct 
 		add_to(network_flags(plan), "network", plan->network);
 	if (add_host(plan, err))
 		return -1;
-	if (plan->user)
-		add(plan, "user", plan->user);
+	add(plan, "user", plan->user);
 	if (add_workdir(plan, options, err))
 		return -1;
 	add_file_systems(plan, options);
 	add_engine_args(plan, options);
+	plan->stop_s = stop_seconds(options);
 	warn_of_unreachable_host(plan);
 	return 0;
 }

@@ -53,7 +53,7 @@ static void print_head(const struct plan *plan, struct buf *out)
 	print_line(out, "image", plan->image);
 	print_line(out, "name", plan->name);
 	print_line(out, "owner", plan->owner);
-	print_line(out, "user", plan->user ? plan->user : "the image's own");
+	print_line(out, "user", plan->user);
 	print_line(out, "network", plan->network ? plan->network : "the engine's default");
 	print_line(out, "attach", plan->session.wanted ? attach_name(plan->attach) : NULL);
 	print_line(out, "preflight", plan->session.wanted ? preflight_name(plan->preflight) : NULL);

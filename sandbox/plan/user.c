@@ -11,6 +11,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+/* Two of the longest names that Linux has, and the colon. */
+#define IMAGE_USER_MAX 65
+
 static int parse_id(const char *text, size_t len, uint32_t *out)
 {
 	AUTO_FREE char *digits = xstrndup(text, len);
@@ -39,15 +42,23 @@ int user_ids_parse(const char *text, struct user_ids *out, struct err *err)
 	return 0;
 }
 
-/* An image's USER may be a name or a number, with or without a group. */
+/* An image's USER may be a name or a number, with or without a group; engines take "+0" and "00" as 0. */
 static bool is_root(const char *image_user)
 {
 	const size_t len = strcspn(image_user, ":");
-	uint32_t uid = 0;
+	const size_t sign = len && strchr("+-", image_user[0]) ? 1 : 0;
 
-	if (!len || (len == 4 && !memcmp(image_user, "root", 4)))
-		return true;
-	return !parse_id(image_user, len, &uid) && !uid;
+	return (len == 4 && !memcmp(image_user, "root", 4)) ||
+	       sign + strspn(image_user + sign, "0") == len;
+}
+
+/* As users and groups are written; what is not comes from an image that nobody should have to read. */
+static bool is_plain(const char *image_user)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_.:+-";
+
+	return !image_user[strspn(image_user, plain)] && strlen(image_user) <= IMAGE_USER_MAX;
 }
 
 int user_choose(const struct run_options *options, const struct caller *caller,
@@ -62,7 +73,9 @@ int user_choose(const struct run_options *options, const struct caller *caller,
 		return 0;
 	}
 	if (!caller->uid) {
-		*out = image_user && !is_root(image_user) ? NULL : xstrdup(USER_FALLBACK);
+		/* In so many words: the image that is run may be a newer one of the same name. */
+		const bool is_good = image_user && is_plain(image_user) && !is_root(image_user);
+		*out = xstrdup(is_good ? image_user : USER_FALLBACK);
 		return 0;
 	}
 	if (caller->uid > USER_ID_MAX || caller->gid > USER_ID_MAX)

@@ -27,8 +27,8 @@ NODISCARD int user_ids_parse(const char *text, struct user_ids *out, struct err 
 
 /*
  * The value of the engine's --user, the caller's to free: as the option says, else the caller's ids, else
- * (caller root) the image's own user, which is NULL here, else 1000:1000. Never root unless it was asked
- * for. ERR_INVALID: the caller's ids are too big for engines.
+ * (caller root) the image's own user, else 1000:1000. Never a number or name that is root's unless it was asked
+ * for; whose a name is otherwise, the image says. ERR_INVALID: the caller's ids are too big for engines.
  */
 NODISCARD int user_choose(const struct run_options *options, const struct caller *caller,
 			  const char *image_user, char **out, struct err *err);

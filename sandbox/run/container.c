@@ -57,8 +57,11 @@ int container_read(struct container *out, const char *bytes, size_t len)
 	out->started = has_started(state);
 	out->oom_killed = json_is_true(json_object_get(state, "OOMKilled"));
 	out->exit_status = (int)json_integer_value(json_object_get(state, "ExitCode"));
-	out->launcher_pid = label_number(labels, PLAN_LABEL_LAUNCHER_PID);
-	out->launcher_start = label_number(labels, PLAN_LABEL_LAUNCHER_START);
+	out->launcher = (struct plan_launcher){
+		.pid = label_number(labels, PLAN_LABEL_LAUNCHER_PID),
+		.start = label_number(labels, PLAN_LABEL_LAUNCHER_START),
+		.pid_namespace = label_number(labels, PLAN_LABEL_LAUNCHER_NAMESPACE),
+	};
 	out->addresses = json_array();
 	json_object_foreach((json_t *)networks, name, network) {
 		add_address(out->addresses, json_get_string(network, "IPAddress"));

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "broker/base/compiler.h"
+#include "sandbox/plan/plan.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -20,9 +21,8 @@ struct container {
 	bool oom_killed;
 	int exit_status;
 	json_t *addresses; /* of strings, on all of its networks; empty before it starts */
-	/* Of the launcher that started it; 0 where its labels do not say. */
-	uint64_t launcher_pid;
-	uint64_t launcher_start;
+	/* Who started it; 0 where its labels do not say. */
+	struct plan_launcher launcher;
 };
 
 #define AUTO_CONTAINER CLEANUP(container_deinit)

@@ -35,6 +35,7 @@ struct door {
 	struct child *wait;  /* for the door's end, which comes too early */
 	struct child *words; /* of the door that has ended */
 	bool started;
+	bool cut; /* a client that makes a container was killed: the engine may go on without it */
 	bool joined; /* the sandbox's container is as it should be */
 	int status;  /* of the door that has ended */
 	struct timer words_wait;
@@ -140,13 +141,21 @@ static void on_looked(void *ctx, const struct child_result *result)
 		door->joined = true;
 }
 
+/* What made a container is over. */
+static void end_making(struct door *door, const struct child_result *result)
+{
+	door->make = NULL;
+	if (result->end != CHILD_EXITED && result->end != CHILD_NOT_STARTED)
+		door->cut = true;
+}
+
 static void on_sandbox_made(void *ctx, const struct child_result *result)
 {
 	struct door *const door = ctx;
 	const struct plan *const plan = door->in.plan;
 	const char *const args[] = {"container", "inspect", plan->door.id, plan->name, NULL};
 
-	door->make = NULL;
+	end_making(door, result);
 	if (went_well(door, "create", result))
 		door->look = engine_start(door->in.engine, args, on_looked, door);
 }
@@ -158,7 +167,7 @@ static void on_door_made(void *ctx, const struct child_result *result)
 	struct plan *const plan = door->in.plan;
 	char id[CIDFILE_ID_SIZE];
 
-	door->make = NULL;
+	end_making(door, result);
 	if (!went_well(door, "create", result))
 		return;
 	if (cidfile_read(plan->door.cidfile, id)) {
@@ -233,5 +242,5 @@ int door_failure(const struct door *door, struct err *err)
 
 bool door_is_making(const struct door *door)
 {
-	return door->make != NULL;
+	return door->make != NULL || door->cut;
 }

@@ -89,21 +89,27 @@ const struct engine_facts *engine_facts(const struct engine *engine)
 	return &engine->facts;
 }
 
-struct child *engine_start(const struct engine *engine, const char *const *args, child_done *done,
-			   void *ctx)
+struct child *engine_start_within(const struct engine *engine, const char *const *args,
+				  int64_t timeout_ms, child_done *done, void *ctx)
 {
 	AUTO_STRV struct strv argv = {0};
 	const struct child_request request = {
 		.argv = &argv,
 		.env = &engine->environ,
 		.max_output_bytes = ENGINE_MAX_ANSWER_BYTES,
-		.timeout_ms = ENGINE_CALL_TIMEOUT_MS,
+		.timeout_ms = timeout_ms,
 	};
 
 	strv_add(&argv, engine->facts.binary, strlen(engine->facts.binary));
 	for (; *args; args++)
 		strv_add(&argv, *args, strlen(*args));
 	return child_start(engine->loop, &request, done, ctx);
+}
+
+struct child *engine_start(const struct engine *engine, const char *const *args, child_done *done,
+			   void *ctx)
+{
+	return engine_start_within(engine, args, ENGINE_CALL_TIMEOUT_MS, done, ctx);
 }
 
 int engine_read_result(const struct engine *engine, const char *what,

@@ -45,6 +45,10 @@ const struct engine_facts *engine_facts(const struct engine *engine);
 NODISCARD struct child *engine_start(const struct engine *engine, const char *const *args,
 				     void (*done)(void *ctx, const struct child_result *result),
 				     void *ctx);
+/* The same for one that may take longer than most. */
+NODISCARD struct child *
+engine_start_within(const struct engine *engine, const char *const *args, int64_t timeout_ms,
+		    void (*done)(void *ctx, const struct child_result *result), void *ctx);
 /*
  * The same as a call whose end is waited for later: several of them cost little more than one. The
  * caller's, until engine_call_end() or engine_call_cancel() takes it.

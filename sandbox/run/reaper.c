@@ -11,11 +11,12 @@
 #include <spawn.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
-/* What is said through the pipe: a client's number, or this. */
+/* What is said to it: a client's number, or this. */
 #define DISMISSED ((pid_t) - 1)
 #define CALL_TIMEOUT_S 30
 
@@ -59,13 +60,13 @@ static void remove_container(const struct reaper_task *task, const char *contain
 }
 
 /* Reads until the launcher is gone. True where it has dismissed us; else its client, or -1. */
-static bool wait_for_end(int pipe, int *client)
+static bool wait_for_end(int fd, int *client)
 {
 	pid_t said;
 
 	*client = -1;
 	for (;;) {
-		const ssize_t n = read(pipe, &said, sizeof(said));
+		const ssize_t n = read(fd, &said, sizeof(said));
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n != sizeof(said))
@@ -80,7 +81,7 @@ static bool wait_for_end(int pipe, int *client)
 }
 
 /* Nothing of the launcher's may be held open: its lease ends when its last copy is closed. */
-static int keep_only(int pipe)
+static int keep_only(int ours)
 {
 	const int null = open("/dev/null", O_RDWR);
 	const int kept = STDERR_FILENO + 1;
@@ -89,18 +90,19 @@ static int keep_only(int pipe)
 		return -1;
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		(void)dup2(null, fd);
-	if (pipe != kept)
-		(void)dup2(pipe, kept);
+	if (ours != kept)
+		(void)dup2(ours, kept);
 	(void)fcntl(kept, F_SETFD, FD_CLOEXEC);
-	return close_range(kept + 1, ~0U, 0) ? -1 : kept;
+	closefrom(kept + 1);
+	return kept;
 }
 
-static void reap(const struct reaper_task *task, int pipe)
+static void reap(const struct reaper_task *task, int fd)
 {
 	int waited_ms = 0;
 	int client;
 
-	if (wait_for_end(pipe, &client))
+	if (wait_for_end(fd, &client))
 		return;
 	if (client >= 0)
 		(void)syscall(SYS_pidfd_send_signal, client, SIGKILL, NULL, 0);
@@ -115,7 +117,7 @@ static void reap(const struct reaper_task *task, int pipe)
 	}
 }
 
-static void be_reaper(const struct reaper_task *task, int pipe)
+static void be_reaper(const struct reaper_task *task, int fd)
 {
 	sigset_t all;
 
@@ -123,7 +125,7 @@ static void be_reaper(const struct reaper_task *task, int pipe)
 	(void)prctl(PR_SET_NAME, "postern-reaper");
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
-	const int kept = keep_only(pipe);
+	const int kept = keep_only(fd);
 	if (kept >= 0 && !chdir("/"))
 		reap(task, kept);
 	_exit(0);
@@ -133,8 +135,8 @@ int reaper_start(struct reaper *reaper, const struct reaper_task *task, struct e
 {
 	int ends[2];
 
-	if (pipe2(ends, O_CLOEXEC))
-		return err_set_errno(err, errno, "cannot make a pipe");
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		return err_set_errno(err, errno, "cannot make a pair of sockets");
 	const pid_t pid = fork();
 	if (!pid)
 		be_reaper(task, ends[0]);
@@ -144,33 +146,32 @@ int reaper_start(struct reaper *reaper, const struct reaper_task *task, struct e
 		close(ends[1]);
 		return err_set_errno(err, error, "cannot start a process");
 	}
-	reaper->pipe = ends[1];
+	reaper->socket = ends[1];
 	return 0;
 }
 
 static void say(const struct reaper *reaper, pid_t word)
 {
-	const ssize_t n = write(reaper->pipe, &word, sizeof(word));
-
-	(void)n; /* a reaper that was killed cannot be helped */
+	/* A reaper that was killed cannot be helped, and takes nobody with it. */
+	(void)send(reaper->socket, &word, sizeof(word), MSG_NOSIGNAL);
 }
 
 void reaper_tell_client(const struct reaper *reaper, pid_t client)
 {
-	if (reaper->pipe >= 0)
+	if (reaper->socket >= 0)
 		say(reaper, client);
 }
 
 void reaper_leave(struct reaper *reaper)
 {
-	if (reaper->pipe >= 0)
-		close(reaper->pipe);
-	reaper->pipe = -1;
+	if (reaper->socket >= 0)
+		close(reaper->socket);
+	reaper->socket = -1;
 }
 
 void reaper_dismiss(struct reaper *reaper)
 {
-	if (reaper->pipe >= 0)
+	if (reaper->socket >= 0)
 		say(reaper, DISMISSED);
 	reaper_leave(reaper);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who removes the containers when the launcher cannot: a process in a session of its own that waits for
- * the end of a pipe, which comes also when the launcher is killed.
+ * the end of a socket, which comes also when the launcher is killed.
  */
 #pragma once
 
@@ -13,7 +13,7 @@ struct environ_block;
 struct err;
 
 struct reaper {
-	int pipe; /* -1: none runs */
+	int socket; /* -1: none runs */
 };
 
 /* All of it is copied with the process. */

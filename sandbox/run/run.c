@@ -37,7 +37,7 @@ struct run {
 	bool pulled;
 	bool pull_failed;
 	struct err pull_error;
-	bool door_cut;	 /* it was given up while the engine was at work for it */
+	bool door_cut;	 /* the engine may still be at work for it */
 	struct pin *pin; /* NULL: done, or not needed */
 	struct child *client;
 	struct run_client_end client_end;
@@ -149,11 +149,18 @@ static void start_client(struct run *run)
 		run->pin = pin_new(run->in->loop, run->in->engine, plan->cidfile);
 }
 
+/* Kills it where it still runs; no signal is for it from here on. */
+static void drop_client(struct run *run)
+{
+	signals_set_target(&run->signals, NULL);
+	child_cancel(TAKE(run->client));
+}
+
 static void on_grace_over(struct timer *timer)
 {
 	struct run *const run = CONTAINER_OF(timer, struct run, grace);
 
-	child_cancel(TAKE(run->client));
+	drop_client(run);
 	run->client_end = (struct run_client_end){true, CHILD_SIGNALLED, SIGKILL};
 }
 
@@ -176,7 +183,9 @@ static void stop(struct run *run, int verdict)
 	run->verdict = verdict;
 	run->stopping = true;
 	pin_free(TAKE(run->pin));
-	run->stop = engine_start(run->in->engine, args, on_stopped, run);
+	run->stop = engine_start_within(run->in->engine, args,
+					ENGINE_CALL_TIMEOUT_MS + run->plan->stop_s * 1000,
+					on_stopped, run);
 }
 
 static void look_at_pin(struct run *run)
@@ -318,7 +327,7 @@ static int run_container(struct run *run, struct err *err)
 		start_client(run);
 		const int failed = attend(run, err);
 		child_cancel(TAKE(run->stop));
-		child_cancel(TAKE(run->client));
+		drop_client(run);
 		pin_free(TAKE(run->pin));
 		status = failed ? STATUS_FAILED : outcome(run);
 	}
@@ -382,7 +391,7 @@ static int execute(struct run *run, struct err *err)
 
 int run_execute(const struct run_inputs *inputs)
 {
-	struct run run = {.in = inputs, .plan = inputs->plan, .reaper = {.pipe = -1}};
+	struct run run = {.in = inputs, .plan = inputs->plan, .reaper = {.socket = -1}};
 	struct err err = {0};
 
 	const int status = execute(&run, &err);

@@ -10,22 +10,27 @@
 #include "sandbox/run/container.h"
 #include "sandbox/run/engine.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define START_FIELD 22
 
-uint64_t sweep_start_of(pid_t pid)
+/* 0: there is one, *start is when it began; ESRCH: there is none; else it is not known. */
+static int read_start(pid_t pid, uint64_t *start)
 {
 	AUTO_FREE char *path = xasprintf("/proc/%d/stat", pid);
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char text[1024];
-	uint64_t start;
 
+	if (fd < 0)
+		return errno == ENOENT ? ESRCH : errno;
 	/* A file of proc: it has no size and comes whole with one read. */
-	const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return 0;
+	const ssize_t n = read(fd, text, sizeof(text) - 1);
+	if (n < 0)
+		return errno;
 	text[n] = '\0';
 	/* The second field is the program's name in brackets and may hold anything. */
 	char *field = strrchr(text, ')');
@@ -34,16 +39,37 @@ uint64_t sweep_start_of(pid_t pid)
 		field = field ? field + 1 : NULL;
 	}
 	if (!field)
-		return 0;
+		return EBADMSG;
 	field[strcspn(field, " ")] = '\0';
-	return parse_uint(field, 0, UINT64_MAX, &start) ? 0 : start;
+	return parse_uint(field, 0, UINT64_MAX, start) ? EBADMSG : 0;
 }
 
-/* True where the labels name a launcher and that process is no more. */
-static bool is_orphan(const struct container *container)
+void sweep_name_self(struct plan_launcher *self)
 {
-	return container->launcher_pid && container->launcher_start &&
-	       sweep_start_of((pid_t)container->launcher_pid) != container->launcher_start;
+	struct stat st;
+
+	*self = (struct plan_launcher){.pid = (uint64_t)getpid()};
+	if (read_start(getpid(), &self->start))
+		self->start = 0;
+	if (!stat("/proc/self/ns/pid", &st))
+		self->pid_namespace = st.st_ino;
+}
+
+/*
+ * True where the labels name a launcher whose pid is of our namespace, and that process is no more. A launcher in
+ * a container of its own, beside the same engine, is for those beside it to judge.
+ */
+static bool is_orphan(const struct plan_launcher *launcher)
+{
+	struct plan_launcher self;
+	uint64_t start;
+
+	sweep_name_self(&self);
+	if (!launcher->pid || launcher->pid > INT32_MAX || !launcher->start ||
+	    !launcher->pid_namespace || launcher->pid_namespace != self.pid_namespace)
+		return false;
+	const int error = read_start((pid_t)launcher->pid, &start);
+	return error ? error == ESRCH : start != launcher->start;
 }
 
 static void sweep_one(const struct engine *engine, const char *id)
@@ -56,7 +82,8 @@ static void sweep_one(const struct engine *engine, const char *id)
 
 	buf_init(&out, ENGINE_MAX_ANSWER_BYTES);
 	if (engine_ask(engine, inspect, &out, &err) ||
-	    container_read(&container, out.data ? out.data : "", out.len) || !is_orphan(&container))
+	    container_read(&container, out.data ? out.data : "", out.len) ||
+	    !is_orphan(&container.launcher))
 		return;
 	if (engine_ask(engine, remove, NULL, &err))
 		notice("a left-over container stays: %s", err.text);

@@ -4,14 +4,12 @@
  */
 #pragma once
 
-#include <stdint.h>
-#include <sys/types.h>
-
 struct engine;
 struct engine_call;
+struct plan_launcher;
 
-/* Field 22 of /proc/PID/stat: with the pid it names one process. 0 where there is none. */
-uint64_t sweep_start_of(pid_t pid);
+/* What a later sweep knows this process by; a member that cannot be read is 0, and nothing is swept by it. */
+void sweep_name_self(struct plan_launcher *self);
 
 /* Begins to look for them, while the caller does something else. The caller's, as an engine_call. */
 struct engine_call *sweep_look(const struct engine *engine, const char *owner);

@@ -70,7 +70,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/x-ndjson")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        for each in lines:
+        for each in self.server.lines or lines:
             line = json.dumps(each).encode() + b"\n"
             self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
             self.wfile.flush()
@@ -95,6 +95,7 @@ class StubBroker(socketserver.ThreadingUnixStreamServer):
         super().__init__(str(path), _Handler)
         self.asked: list[dict[str, Any]] = []
         self.deleted: list[str] = []
+        self.lines: list[dict[str, Any]] = []  # instead of those of a lease
         self._thread = threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True)
 
     def __enter__(self) -> StubBroker:

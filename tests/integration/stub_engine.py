@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ call=$(mktemp -d "$top/begun/XXXXXXXXXXXX")
 cat "/proc/$$/cmdline" >"$call/argv"
 cat "/proc/$$/environ" >"$call/environ"
 case $1 in
+%(own)s
 info)
 	echo '{"ServerVersion":"%(version)s","SecurityOptions":[],
 		"version":{"Version":"%(version)s"},"host":{"security":{"rootless":false}}}'
@@ -61,13 +63,16 @@ class StubEngine:
     """`bin/` for a PATH, and the calls so far. One a run: a call that the launcher did not wait for may end
     later."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, own: Mapping[str, str] | None = None) -> None:
+        """`own` are shell lines for words of its command line; what such a call leaves in `top` is seen in the
+        directory."""
         self.bin, self._calls = directory / "bin", directory / "calls"
         for folder in (directory, self.bin, self._calls, directory / "begun"):
             folder.mkdir()
         for name, version in VERSIONS.items():
             script = self.bin / name
-            script.write_text(_SCRIPT % {"version": version})
+            script.write_text(_SCRIPT % {"version": version, "own": "\n".join(
+                f"{word}) {lines} ;;" for word, lines in (own or {}).items())})
             script.chmod(0o755)
 
     def calls(self) -> list[Call]:

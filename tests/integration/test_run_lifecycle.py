@@ -6,13 +6,15 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
-from .deadline import eventually
-from .launch import ASK, Launch, Place
+from .deadline import allowed, eventually
+from .engine import IMAGE
+from .launch import ASK, Launch, Place, launcher
 
 # Of the issue: a killed launcher leaves nothing for longer.
 LEFT_S = 2.0
@@ -87,6 +89,31 @@ def test_a_sweep_leaves_the_runs_of_living_launchers_alone(place: Place) -> None
     run = place.start("sleep", "60")
     container = place.running()
     assert place.run("true").status == 0
+    assert place.containers() == [container]
+    run.signal(signal.SIGTERM)
+    assert run.wait().status == 143
+
+
+def test_a_reaper_that_is_gone_takes_nobody_with_it(place: Place) -> None:
+    run = place.start_sh("echo >ready; while [ ! -e go ]; do sleep 0.05; done; exit 7",
+                         options=["--workspace", place.workspace])
+    place.workspace_file("ready")
+    os.kill(reaper_of(run), signal.SIGKILL)
+    (place.workspace / "go").touch()
+    assert run.wait().status == 7
+    assert place.is_clean()
+
+
+def test_a_sweep_in_another_pid_namespace_leaves_them_alone_too(place: Place) -> None:
+    """There the first launcher's number is nobody's."""
+    run = place.start("sleep", "60")
+    container = place.running()
+    apart = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    done = subprocess.run(
+        [*place.engine.namespace.prefix, *apart, launcher(), "run", "--owner", place.owner, "--provider", "gemini",
+         IMAGE, "true"], env=place.environment(), cwd=place.directory, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=allowed(60), check=False)
+    assert done.returncode == 0, done.stderr
     assert place.containers() == [container]
     run.signal(signal.SIGTERM)
     assert run.wait().status == 143

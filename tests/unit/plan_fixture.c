@@ -38,8 +38,7 @@ void run_init_attached(struct run *run, const char *attach, const char *const ar
 		.location = "europe-west4",
 		.run_id = "00112233aabbccdd",
 		.directory = DIRECTORY,
-		.launcher_pid = 42,
-		.launcher_start = 4711,
+		.launcher = {.pid = 42, .start = 4711, .pid_namespace = 4026531836},
 	};
 }
 

@@ -29,7 +29,7 @@ static void a_created_container_has_not_started(void **state)
 	assert_false(c.running);
 	assert_false(c.started);
 	assert_int_equal(json_array_size(c.addresses), 0);
-	assert_int_equal(c.launcher_pid, 0);
+	assert_int_equal(c.launcher.pid, 0);
 }
 
 static void every_network_s_addresses_are_read(void **state)
@@ -67,9 +67,11 @@ static void the_launcher_is_named_by_labels(void **state)
 	(void)state;
 	read_it(&c, "[{\"State\":{\"Running\":false,\"OOMKilled\":true,\"ExitCode\":137},"
 		    "\"Config\":{\"Labels\":{\"postern.launcher-pid\":\"4711\","
-		    "\"postern.launcher-start\":\"18446744073709551615\"}}}]");
-	assert_int_equal(c.launcher_pid, 4711);
-	assert_true(c.launcher_start == UINT64_MAX);
+		    "\"postern.launcher-start\":\"18446744073709551615\","
+		    "\"postern.launcher-namespace\":\"4026531836\"}}}]");
+	assert_int_equal(c.launcher.pid, 4711);
+	assert_true(c.launcher.start == UINT64_MAX);
+	assert_int_equal(c.launcher.pid_namespace, 4026531836);
 	assert_true(c.oom_killed);
 	assert_int_equal(c.exit_status, 137);
 }

@@ -25,7 +25,7 @@
 /* A caller with a home of its own, in a directory of the test's. */
 struct fixture {
 	char *top; /* canonical */
-	char *variables[6];
+	char *variables[7];
 	struct caller caller;
 	struct mount_guard guard;
 };
@@ -73,6 +73,14 @@ static const struct {
 	{'l', "to-proc", "/proc/self"},
 	{'p', "pipe", NULL},
 	{'d', "with,comma", NULL},
+	{'d', "clusters", NULL},
+	{'f', "clusters/admin.yaml", NULL},
+	{'f', "clusters/other.yaml", NULL},
+	{'d', "sudo", NULL},
+	{'d', "sudo/.ssh", NULL},
+	{'d', "sudo/project", NULL},
+	{'d', "temporary", NULL},
+	{'l', "to-temporary", "temporary"},
 };
 
 static void make_socket(const char *path)
@@ -121,10 +129,12 @@ static int set_up(void **state)
 	fixture->top = realpath(top, NULL);
 	for (size_t i = 0; i < ARRAY_LEN(entries); i++)
 		make(fixture->top, i);
-	const char *const formats[] = {"HOME=%s/home", "CLOUDSDK_CONFIG=%s/cloud",
+	const char *const formats[] = {"HOME=%s/home",
+				       "CLOUDSDK_CONFIG=%s/cloud",
 				       "GOOGLE_APPLICATION_CREDENTIALS=%s/adc.json",
 				       "XDG_RUNTIME_DIR=%s/runtime",
-				       "DOCKER_HOST=unix://%s/renamed/harmless"};
+				       "DOCKER_HOST=unix://%s/renamed/harmless",
+				       "KUBECONFIG=:/nowhere:%s/clusters/other.yaml"};
 	for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
 		const char *const mark = strstr(formats[i], "%s");
 		fixture->variables[i] = xasprintf("%.*s%s%s", (int)(mark - formats[i]), formats[i],
@@ -132,11 +142,15 @@ static int set_up(void **state)
 	}
 	fixture->caller = (struct caller){
 		.home = path_join(fixture->top, "home"),
+		.sudo_home = path_join(fixture->top, "sudo"),
 		.environ = fixture->variables,
 	};
 	fixture->guard = (struct mount_guard){
 		.caller = &fixture->caller,
 		.control = path_join(fixture->top, "broker/control.sock"),
+		.kubeconfig = path_join(fixture->top, "clusters/admin.yaml"),
+		/* Not made yet, as before the first run. */
+		.runs = path_join(fixture->top, "to-temporary/runs"),
 	};
 	*state = fixture;
 	return 0;
@@ -159,7 +173,10 @@ static int tear_down(void **state)
 		free(fixture->variables[i]);
 	free(fixture->top);
 	free(fixture->caller.home);
+	free(fixture->caller.sudo_home);
 	free((char *)fixture->guard.control);
+	free((char *)fixture->guard.kubeconfig);
+	free((char *)fixture->guard.runs);
 	free(fixture);
 	return 0;
 }
@@ -178,6 +195,7 @@ static const char *const good[][2] = {
 	{"work/src/../file.txt", "work/file.txt"},
 	{"to-work", "work"},
 	{"home/project", "home/project"},
+	{"sudo/project", "sudo/project"},
 	{"/usr/share", NULL},
 };
 
@@ -240,6 +258,13 @@ static const char *const refused[][2] = {
 	{"renamed", "engine's socket"},
 	{"to-proc", "kernel"},
 	{"pipe", "a pipe"},
+	{"clusters", "kubeconfig"},
+	{"clusters/admin.yaml", "one context"},
+	{"clusters/other.yaml", "cluster credentials"},
+	{"sudo", "home"},
+	{"sudo/.ssh", "login"},
+	{"temporary", "runs"},
+	{"to-temporary", "runs"},
 	{"", "may not cross"},
 };
 
@@ -258,6 +283,49 @@ static void what_holds_the_host_is_refused_by_name(void **state)
 		assert_int_equal(err.code, ERR_UNSUPPORTED);
 		if (!strstr(err.text, refused[i][1]))
 			fail_msg("%s: %s", refused[i][0], err.text);
+	}
+}
+
+static void a_variable_is_read_from_the_working_directory(void **state)
+{
+	const struct fixture *const fixture = *state;
+	char *variables[] = {(char *)"GOOGLE_APPLICATION_CREDENTIALS=file.txt", NULL};
+	const struct caller caller = {.environ = variables};
+	const struct mount_guard guard = {.caller = &caller};
+	AUTO_FREE char *before = get_current_dir_name();
+	AUTO_FREE char *work = path_join(fixture->top, "work");
+	AUTO_FREE char *canonical = NULL;
+	struct err err = {0};
+
+	assert_int_equal(chdir(work), 0);
+	assert_int_equal(mount_check_source(".", &guard, "--workspace", &canonical, &err), -1);
+	assert_int_equal(chdir(before), 0);
+	assert_non_null(strstr(err.text, "\"file.txt\" (cloud credentials)"));
+}
+
+static void a_login_is_told_from_what_a_cluster_takes(void **state)
+{
+	static const struct {
+		const char *path;
+		bool is_login;
+	} files[] = {
+		{"adc.json", true},
+		{"home/.config/gcloud/application_default_credentials.json", true},
+		{"to-gcloud/application_default_credentials.json", true},
+		{"home/.ssh", true},
+		{"sudo/.ssh", true},
+		{"home/.kube/config", false},
+		{"clusters/admin.yaml", false},
+		{"runtime/sub", false},
+		{"work/file.txt", false},
+		{"nowhere", false},
+	};
+	const struct fixture *const fixture = *state;
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		AUTO_FREE char *path = path_join(fixture->top, files[i].path);
+		if (mount_is_login(path, &fixture->guard) != files[i].is_login)
+			fail_msg("%s", files[i].path);
 	}
 }
 
@@ -347,6 +415,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ordinary_files_and_directories_cross_by_their_canonical_path),
 		cmocka_unit_test(what_holds_the_host_is_refused_by_name),
+		cmocka_unit_test(a_variable_is_read_from_the_working_directory),
+		cmocka_unit_test(a_login_is_told_from_what_a_cluster_takes),
 		cmocka_unit_test(
 			a_link_inside_a_directory_ends_inside_the_sandbox_and_is_no_reason),
 		cmocka_unit_test(a_source_that_is_not_there_is_an_error_and_is_not_made),

@@ -74,6 +74,7 @@ static void the_door_has_what_it_needs_to_open_and_no_more(void **state)
 		"--label=postern.session=0123456789abcdef",
 		"--label=postern.launcher-pid=42",
 		"--label=postern.launcher-start=4711",
+		"--label=postern.launcher-namespace=4026531836",
 		"--label=postern.role=door",
 		"--cidfile=/run/postern-runs/00112233aabbccdd/door-cid",
 		"--cap-drop=ALL",
