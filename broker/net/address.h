@@ -26,6 +26,7 @@ struct address {
 struct cidr {
 	sa_family_t family;
 	unsigned bits;
+	uint32_t scope;		  /* the interface of a link-local network; 0: any */
 	unsigned char prefix[16]; /* network byte order; bits behind the prefix are 0 */
 };
 
@@ -69,6 +70,7 @@ bool address_same_ip(const struct address *a, const struct address *b);
  * prefix included.
  */
 NODISCARD int cidr_parse(struct cidr *out, const char *text);
-/* The network of an address; bits beyond the family's width count as all of it. */
+/* The network of an address, in its scope; bits beyond the family's width count as all of it. */
 void cidr_of(struct cidr *out, const struct address *address, unsigned bits);
+/* A network with a scope, such as fe80::/64 of one interface, holds what comes from there only. */
 bool cidr_contains(const struct cidr *cidr, const struct address *address);

@@ -137,6 +137,27 @@ def test_ipv6_on_the_bridge(inside: Broker, containers: list[Namespace], listen:
     delete(inside, session)
 
 
+def test_a_link_local_peer_is_of_the_link_that_it_comes_from(inside: Broker, host: Host) -> None:
+    """Every link has an fe80::/64: a peer at another interface was taken for one at the bridge."""
+    session = open_there(inside, listen=HERE6)
+    with Namespace() as container, Namespace() as outside:
+        host.ip(f"link add v7 type veth peer name eth0 netns {container.path}",
+                "link set v7 master br0 up",
+                f"link add eth9 type veth peer name eth0 netns {outside.path}",
+                "link set eth9 address 02:00:00:00:00:09 addrgenmode none up",
+                "addr add fe80::99/64 dev eth9 nodad")
+        for place in (container, outside):
+            place.ip("link set eth0 addrgenmode none up", "addr add fe80::7/64 dev eth0 nodad",
+                     f"-6 route add {HERE6} dev eth0")
+        # on its own link nobody says where the bridge's address is
+        outside.ip(f"-6 neigh add {HERE6} lladdr 02:00:00:00:00:09 dev eth0")
+        reply = ask_from(outside, address(session))
+        assert (reply.status, reply.text) == (403, "Forbidden.\n")
+        assert ask_from(container, address(session)).token
+        host.ip("link del v7", "link del eth9")
+    delete(inside, session)
+
+
 def test_other_addresses_are_no_place_for_a_session(inside: Broker) -> None:
     for listen in ("172.30.0.2", "172.30.0.99", "fd00:30::2", "198.51.100.254"):
         assert error(post(inside, listen=listen)) == (
