@@ -100,6 +100,8 @@ void http_connection_cut(struct http_connection *connection);
 void http_connection_send_refusal(const struct http_server *server, int fd, unsigned status);
 
 /* http_request.c */
+/* Nothing more comes of it; who waits for it is told. */
+void http_request_end(struct http_request *request);
 /* Wakes a waiting request whose client is gone: the connection ends. */
 void http_request_abandon(struct http_request *request);
 /* Its answer, where that is a stream. */

@@ -35,8 +35,15 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_c
 		server->accepting->mhd = mhd;
 		return;
 	}
-	http_connection_free(*socket_context);
+	struct http_connection *const connection = *socket_context;
 	*socket_context = NULL;
+	/* Taken and dropped at once, where no more can be watched: MHD_add_connection() says so too. */
+	if (connection == server->accepting)
+		return;
+	/* One that cannot be watched any more ends without a word on its request. */
+	if (connection->request)
+		http_request_end(connection->request);
+	http_connection_free(connection);
 	http_server_ended(server);
 }
 
