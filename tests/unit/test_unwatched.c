@@ -221,6 +221,23 @@ static void a_stream_whose_connection_cannot_be_watched_any_more_ends_with_it(vo
 	assert_true(ends_with_answer(fd));
 }
 
+static void a_stream_whose_client_cannot_be_watched_ends_at_once(void **state)
+{
+	const int fd = waiting_client("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+
+	(void)state;
+	epoll_refuse(EPOLLRDHUP);
+	struct http_stream *const stream =
+		http_request_respond_stream(got.request, 200, "text/plain", on_stream_gone, NULL);
+	http_stream_write(stream, "a line\n");
+	while (!got.gone)
+		turn();
+	while (http_server_connections(server))
+		turn();
+	assert_int_equal(got.gone, 1);
+	assert_true(ends_with_answer(fd));
+}
+
 int main(void)
 {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -228,6 +245,7 @@ int main(void)
 		CASE(a_connection_that_cannot_be_watched_ends_once),
 		CASE(a_request_whose_connection_cannot_be_watched_any_more_ends_with_it),
 		CASE(a_stream_whose_connection_cannot_be_watched_any_more_ends_with_it),
+		CASE(a_stream_whose_client_cannot_be_watched_ends_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
