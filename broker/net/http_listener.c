@@ -210,26 +210,45 @@ static bool is_favoured(const struct http_listener *listener, const struct addre
 	       listener->handler->favours(listener->handler_ctx, peer);
 }
 
+/* What rests ends for another rather than what has begun. */
+static int loss_of(const struct http_connection *connection)
+{
+	switch (connection->phase) {
+	case HTTP_PHASE_IDLE:
+		return 0;
+	case HTTP_PHASE_READING:
+		return 1;
+	case HTTP_PHASE_WAITING:
+	case HTTP_PHASE_WRITING:
+	case HTTP_PHASE_STREAMING:
+		break;
+	}
+	return 2;
+}
+
 /*
- * A stranger that keeps connections open keeps the sandbox out no longer than until it comes: the
- * stranger's oldest that has no request under way ends. False where there is none.
+ * A stranger that keeps connections open, or one request behind another, keeps the sandbox out no longer
+ * than until it comes: the one of the stranger's that is the least loss ends, of several the oldest.
+ * False where there is none.
  */
 static bool displace_a_stranger(struct http_listener *listener)
 {
+	struct http_connection *least = NULL;
+
 	list_for_each(link, &listener->connections) {
 		struct http_connection *const connection =
 			CONTAINER_OF(link, struct http_connection, link);
-		if (connection->displaced ||
-		    (connection->phase != HTTP_PHASE_READING &&
-		     connection->phase != HTTP_PHASE_IDLE) ||
+		if (connection->displaced || (least && loss_of(connection) >= loss_of(least)) ||
 		    is_favoured(listener, &connection->peer))
 			continue;
-		connection->displaced = true;
-		listener->displaced++;
-		http_connection_cut(connection);
-		return true;
+		least = connection;
 	}
-	return false;
+	if (!least)
+		return false;
+	least->displaced = true;
+	listener->displaced++;
+	http_connection_cut(least);
+	return true;
 }
 
 /* Without those that are about to end. */

@@ -163,6 +163,25 @@ def test_neighbours_that_keep_connections_open_keep_the_sandbox_out_only_until_t
     delete(offline, session)
 
 
+def test_neighbours_whose_requests_wait_for_the_rate_do_not_keep_the_sandbox_out(
+        start: Starter) -> None:
+    """They held every connection with a request under way, none of which made room."""
+    broker = start(broker={"endpoint_rate": 50})
+    session = opened(broker, pin="launcher", peer=[ME])
+    with contextlib.ExitStack() as stack:
+        neighbours = [stack.enter_context(Client(address(session), source=INTRUDER))
+                      for _ in range(64)]
+        for client in neighbours:
+            client.send(request("/") * 8)
+        eventually("the burst is used up", lambda: get(
+            broker, session).json["counters"]["requests"] >= 100)
+        agents = [stack.enter_context(Client(address(session), source=ME)) for _ in range(8)]
+        for agent in agents:
+            agent.send(request(TOKEN))
+        assert {agent.read().status for agent in agents} == {200}
+    delete(broker, session)
+
+
 def test_without_a_pin_a_request_gets_503_after_two_and_a_half_seconds(offline: Broker) -> None:
     session = opened(offline, pin="launcher")
     begun = time.monotonic()
