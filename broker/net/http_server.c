@@ -98,7 +98,7 @@ static struct MHD_Daemon *start_daemon(struct http_server *server)
 				MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY_BYTES,
 				/* Limits and deadlines are ours: http_connection.c. */
 				MHD_OPTION_CONNECTION_LIMIT,
-				(unsigned)server->max_connections + HTTP_ACCEPT_BATCH,
+				(unsigned)(server->max_connections + HTTP_MAX_DISPLACED),
 				MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_STRICT_FOR_CLIENT,
 				STRICTNESS, MHD_OPTION_END);
 }
