@@ -58,7 +58,7 @@ void address_set_port(struct address *address, uint16_t port);
 bool address_is_loopback(const struct address *address);
 /* 0.0.0.0 or ::. */
 bool address_is_wildcard(const struct address *address);
-/* 224.0.0.0/4, 255.255.255.255 or ff00::/8: many, or none. */
+/* 224.0.0.0/4, the reserved 240.0.0.0/4 with 255.255.255.255, or ff00::/8: many, or none. */
 bool address_is_multicast(const struct address *address);
 /* A metadata server of a cloud: 169.254.169.254, fd00:ec2::254, fd20:ce::254. */
 bool address_is_link_local_metadata(const struct address *address);

@@ -69,7 +69,7 @@ struct http_server_options {
 	const char *const *headers;
 };
 
-/* Starts the server after a test of itself: see http_server_self_test(). */
+/* Whether libmicrohttpd is fit for it is not looked at here: see http_server_self_test(). */
 NODISCARD int http_server_new(const struct http_server_options *options, struct http_server **out,
 			      struct err *err);
 /* Every listener must have been closed. Ends the connections that are left. NULL is fine. */
