@@ -21,7 +21,7 @@ size_t epoll_refused(void)
 }
 
 /* Found before the C library's by whatever is loaded into this process. */
-__attribute__((visibility("default"))) int epoll_ctl(int epoll, int op, int fd,
+__attribute__((visibility("default"))) int epoll_ctl(int epfd, int op, int fd,
 						     struct epoll_event *event)
 {
 	if (op == EPOLL_CTL_ADD && (event->events & refused_events)) {
@@ -29,5 +29,5 @@ __attribute__((visibility("default"))) int epoll_ctl(int epoll, int op, int fd,
 		errno = ENOSPC;
 		return -1;
 	}
-	return (int)syscall(SYS_epoll_ctl, epoll, op, fd, event);
+	return (int)syscall(SYS_epoll_ctl, epfd, op, fd, event);
 }

@@ -87,6 +87,8 @@ static int listen_somewhere(void)
 {
 	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
+	if (fd < 0)
+		abort();
 	/* The kernel finds an abstract name. */
 	address = (struct sockaddr_un){.sun_family = AF_UNIX};
 	address_len = sizeof(address);
@@ -133,6 +135,8 @@ static int client(const char *text)
 {
 	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
+	if (fd < 0)
+		abort();
 	assert_int_equal(connect(fd, (const struct sockaddr *)&address, address_len), 0);
 	assert_int_equal(send(fd, text, strlen(text), 0), strlen(text));
 	return fd;
