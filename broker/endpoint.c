@@ -107,6 +107,7 @@ void endpoint_set_profile(struct endpoint *endpoint, struct profile *profile)
 	profile_ref(profile);
 	profile_unref(endpoint->profile);
 	endpoint->profile = profile;
+	refusal_log_set_profile(endpoint->refusals, limits->name);
 	for (size_t i = 0; i < endpoint->listener_count; i++)
 		http_listener_set_max_connections(endpoint->listeners[i],
 						  limits->endpoint_connections);

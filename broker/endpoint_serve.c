@@ -285,15 +285,13 @@ static void on_closing(void *ctx, struct http_request *request)
 	pending_free(pending);
 }
 
-/* Only a pin tells the sandbox from its neighbours. */
-static bool is_pinned(void *ctx, const struct address *peer)
+/* Whom it would refuse anyhow has no claim to a place. */
+static bool is_admitted(void *ctx, const struct address *peer)
 {
 	const struct endpoint *const endpoint = ctx;
-	const struct admission *const admission = &endpoint->admission;
 
-	return admission->count &&
-	       admission_judge(admission, &endpoint->profile->settings->allow_peers,
-			       endpoint->context.bridges, peer) == ADMISSION_YES;
+	return admission_judge(&endpoint->admission, &endpoint->profile->settings->allow_peers,
+			       endpoint->context.bridges, peer) != ADMISSION_NO;
 }
 
 static void on_limit(void *ctx, enum http_limit limit, const struct address *peer)
@@ -319,7 +317,7 @@ const struct http_handler endpoint_handler = {
 	.request = on_request,
 	.gone = on_gone,
 	.closing = on_closing,
-	.favours = is_pinned,
+	.favours = is_admitted,
 	.limit = on_limit,
 	.lost = on_lost,
 };

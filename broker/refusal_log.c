@@ -80,6 +80,18 @@ static void flush(struct refusal_log *log)
 			write_line(log, &log->pairs[i]);
 }
 
+/* Each reason and peer is new to another profile. */
+void refusal_log_set_profile(struct refusal_log *log, const char *profile)
+{
+	if (log->profile && !strcmp(log->profile, profile))
+		return;
+	flush(log);
+	free(log->profile);
+	log->profile = xstrdup(profile);
+	free(log->pairs);
+	log->pairs = NULL;
+}
+
 void refusal_log_free(struct refusal_log *log)
 {
 	if (!log)

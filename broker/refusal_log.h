@@ -24,6 +24,8 @@ NODISCARD struct refusal_log *refusal_log_new(struct timer_queue *timers, struct
 					      const struct refusal_source *source);
 /* Writes what is still counted. NULL is fine. */
 void refusal_log_free(struct refusal_log *log);
+/* Whose refusals those from now on are; what is still counted is written first. Copied. */
+void refusal_log_set_profile(struct refusal_log *log, const char *profile);
 void refusal_log_set_audit(struct refusal_log *log, struct audit *audit);
 
 /* What was refused. All but `ref` are constants of closed sets. */

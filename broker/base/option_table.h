@@ -17,7 +17,7 @@ struct err;
 
 enum option_kind {
 	OPTION_TEXT,	 /* const char *, borrowed, never blank; once. "" where it takes none */
-	OPTION_LIST,	 /* struct strv, any number of times */
+	OPTION_LIST,	 /* struct strv, any number of times; holds copies */
 	OPTION_SWITCH,	 /* bool; takes no argument */
 	OPTION_DURATION, /* int64_t in seconds, 1s to 720h; once */
 	OPTION_WORD,	 /* int or enum: the index in `words`; once */
@@ -44,7 +44,8 @@ struct option_table {
 /*
  * Reads argv[1…] into the struct at `out` up to the first argument that is no option, or behind "--";
  * *rest is its index. ERR_USAGE: unknown, shortened, blank, bad or given twice. ERR_UNSUPPORTED: what
- * `refusal` names.
+ * `refusal` names. What was read before a failure stays in the struct: its lists are the caller's to
+ * free either way.
  */
 NODISCARD int option_table_read(const struct option_table *table, int argc, char **argv, void *out,
 				int *rest, struct err *err);

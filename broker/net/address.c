@@ -248,6 +248,8 @@ void cidr_of(struct cidr *out, const struct address *address, unsigned bits)
 	if (bits > len * 8)
 		bits = (unsigned)(len * 8);
 	*out = (struct cidr){.family = address->any.sa_family, .bits = bits};
+	if (out->family == AF_INET6)
+		out->scope = address->v6.sin6_scope_id;
 	memcpy(out->prefix, bytes, (bits + 7) / 8);
 	if (bits % 8)
 		out->prefix[bits / 8] &= (unsigned char)(0xff00U >> bits % 8);
@@ -261,6 +263,8 @@ bool cidr_contains(const struct cidr *cidr, const struct address *address)
 	const unsigned rest = cidr->bits % 8;
 
 	if (!ip || address->any.sa_family != cidr->family)
+		return false;
+	if (cidr->scope && cidr->scope != address->v6.sin6_scope_id)
 		return false;
 	if (memcmp(ip, cidr->prefix, whole) != 0)
 		return false;

@@ -26,6 +26,7 @@ struct address {
 struct cidr {
 	sa_family_t family;
 	unsigned bits;
+	uint32_t scope;		  /* the interface of a link-local network; 0: any */
 	unsigned char prefix[16]; /* network byte order; bits behind the prefix are 0 */
 };
 
@@ -57,7 +58,7 @@ void address_set_port(struct address *address, uint16_t port);
 bool address_is_loopback(const struct address *address);
 /* 0.0.0.0 or ::. */
 bool address_is_wildcard(const struct address *address);
-/* 224.0.0.0/4, 255.255.255.255 or ff00::/8: many, or none. */
+/* 224.0.0.0/4, the reserved 240.0.0.0/4 with 255.255.255.255, or ff00::/8: many, or none. */
 bool address_is_multicast(const struct address *address);
 /* A metadata server of a cloud: 169.254.169.254, fd00:ec2::254, fd20:ce::254. */
 bool address_is_link_local_metadata(const struct address *address);
@@ -69,6 +70,7 @@ bool address_same_ip(const struct address *a, const struct address *b);
  * prefix included.
  */
 NODISCARD int cidr_parse(struct cidr *out, const char *text);
-/* The network of an address; bits beyond the family's width count as all of it. */
+/* The network of an address, in its scope; bits beyond the family's width count as all of it. */
 void cidr_of(struct cidr *out, const struct address *address, unsigned bits);
+/* A network with a scope, such as fe80::/64 of one interface, holds what comes from there only. */
 bool cidr_contains(const struct cidr *cidr, const struct address *address);

@@ -6,6 +6,7 @@
 #include "broker/net/address.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -67,7 +68,7 @@ static bool has_device(const char *interface)
 	return access(path, F_OK) == 0;
 }
 
-/* Adds what is below a link; false where that is more than any host of ours has. */
+/* Adds what is below a link; false where that is more than any host of ours has, or cannot be told. */
 static bool add_lower(struct chain *chain, const char *interface)
 {
 	static const char lower[] = "lower_";
@@ -77,7 +78,7 @@ static bool add_lower(struct chain *chain, const char *interface)
 	(void)snprintf(path, sizeof(path), "/sys/class/net/%.200s", interface);
 	DIR *const directory = opendir(path);
 	if (!directory)
-		return true;
+		return errno == ENOENT; /* the link has gone */
 	for (const struct dirent *i = readdir(directory); i && room; i = readdir(directory)) {
 		if (strncmp(i->d_name, lower, strlen(lower)) != 0)
 			continue;
@@ -155,13 +156,14 @@ static socklen_t size_of(const struct sockaddr *sa)
 	return sa->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
 }
 
+/* Where descriptors lack, what was known stays. */
 static void reread(struct bridges *bridges)
 {
 	struct ifaddrs *all;
 
-	forget(bridges);
 	if (getifaddrs(&all))
 		return;
+	forget(bridges);
 	for (const struct ifaddrs *i = all; i && bridges->own_count < MAX_ADDRESSES;
 	     i = i->ifa_next) {
 		struct address address;

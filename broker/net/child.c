@@ -286,6 +286,7 @@ static int start(struct child *child, const struct child_request *request)
 		return 0;
 	loop_source_free(TAKE(child->exit));
 	put_down(child);
+	child->pid = 0; /* the number is another's to have now */
 	return r;
 }
 

@@ -36,6 +36,7 @@ struct http_call {
 	char *answer_field; /* the header that is wanted, or NULL */
 	size_t sent;	    /* of the body */
 	bool too_large;
+	bool lost; /* libcurl cannot bring it to its end: on_finish() does */
 	http_client_line *line;
 	char error[CURL_ERROR_SIZE];
 	http_client_done *done;

@@ -7,6 +7,7 @@
 #include "broker/net/http_call.h"
 #include "broker/net/loop.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -145,6 +146,29 @@ static bool report_line(struct http_client *client)
 	return false;
 }
 
+/* To be reported later: libcurl may not be called from its own callbacks. */
+static void lose(struct http_call *call, const char *why)
+{
+	call->lost = true;
+	(void)snprintf(call->error, sizeof(call->error), "%s", why);
+	loop_defer_ready(call->client->finish);
+}
+
+/* One in a turn of the loop: its callback may start another call that is lost. */
+static void report_lost(struct http_client *client)
+{
+	list_for_each(link, &client->calls) {
+		struct http_call *const call = CONTAINER_OF(link, struct http_call, link);
+		if (!call->lost)
+			continue;
+		list_remove(&call->link);
+		loop_defer_ready(client->finish);
+		report(call, CURLE_ABORTED_BY_CALLBACK);
+		call_free(call);
+		return;
+	}
+}
+
 /* Ended transfers are freed only after their callback, which may start and cancel others. */
 static void on_finish(void *ctx)
 {
@@ -165,6 +189,7 @@ static void on_finish(void *ctx)
 		report(call, code);
 		call_free(call);
 	}
+	report_lost(client);
 }
 
 static void act(struct http_client *client, curl_socket_t fd, int events)
@@ -195,8 +220,8 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *so
 	};
 	struct http_client *const client = ctx;
 	struct loop_source *source = socket_ctx;
+	struct http_call *call = NULL;
 
-	(void)easy;
 	if (what == CURL_POLL_REMOVE) {
 		loop_source_free(source);
 		(void)curl_multi_assign(client->multi, fd, NULL);
@@ -208,9 +233,14 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *so
 	}
 	source = loop_add_io(client->loop, fd, events[what], LOOP_PRIORITY_NORMAL, on_socket_ready,
 			     client);
-	if (!source)
-		return -1;
-	(void)curl_multi_assign(client->multi, fd, source);
+	if (source) {
+		(void)curl_multi_assign(client->multi, fd, source);
+		return 0;
+	}
+	/* To fail here would have libcurl take no call any more while one of those it has is left. */
+	(void)curl_easy_getinfo(easy, CURLINFO_PRIVATE, &call);
+	if (call)
+		lose(call, "its socket cannot be watched");
 	return 0;
 }
 
@@ -295,7 +325,9 @@ struct http_call *http_client_start(struct http_client *client,
 	http_call_prepare(call, request);
 	list_append(&client->calls, &call->link);
 	/* Only sets a timer of 0: the transfer starts from the loop. */
-	(void)curl_multi_add_handle(client->multi, easy);
+	const CURLMcode added = curl_multi_add_handle(client->multi, easy);
+	if (added)
+		lose(call, curl_multi_strerror(added));
 	return call;
 }
 

@@ -39,7 +39,7 @@ enum http_failure {
 	HTTP_FAILURE_CERTIFICATE, /* the server's certificate, or the CA bundle, is not good */
 	HTTP_FAILURE_TIMEOUT,
 	HTTP_FAILURE_BROKEN,	/* the connection ended in the middle */
-	HTTP_FAILURE_TOO_LARGE, /* the answer passes HTTP_CLIENT_MAX_ANSWER_BYTES */
+	HTTP_FAILURE_TOO_LARGE, /* the answer passes the request's max_answer_bytes */
 	HTTP_FAILURE_OTHER,
 };
 

@@ -15,6 +15,8 @@ struct loop_source;
 
 /* What is taken at one wake-up of a listening socket. */
 #define HTTP_ACCEPT_BATCH 16
+/* Connections beyond the limit: what was cut to make room ends in the daemon's next run. */
+#define HTTP_MAX_DISPLACED 256
 /* Headers of one request that are looked at; the memory pool holds about 116. */
 #define HTTP_MAX_HEADERS 128
 
@@ -26,7 +28,8 @@ struct http_server {
 	int64_t priority;
 	size_t max_connections;
 	size_t connections;
-	size_t peak; /* since memory was last given back */
+	size_t displaced; /* of them, cut and about to end */
+	size_t peak;	  /* since memory was last given back */
 	const char *const *headers;
 	struct list listeners;
 	struct http_connection *accepting; /* handed over while MHD_add_connection() runs */
@@ -100,6 +103,8 @@ void http_connection_cut(struct http_connection *connection);
 void http_connection_send_refusal(const struct http_server *server, int fd, unsigned status);
 
 /* http_request.c */
+/* Nothing more comes of it; who waits for it is told. */
+void http_request_end(struct http_request *request);
 /* Wakes a waiting request whose client is gone: the connection ends. */
 void http_request_abandon(struct http_request *request);
 /* Its answer, where that is a stream. */

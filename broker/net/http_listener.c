@@ -80,6 +80,7 @@ void http_listener_release(struct http_listener *listener, const struct http_con
 {
 	listener->count--;
 	listener->displaced -= connection->displaced;
+	connection->server->displaced -= connection->displaced;
 	if (!listener->server && !listener->count)
 		free(listener);
 }
@@ -210,26 +211,65 @@ static bool is_favoured(const struct http_listener *listener, const struct addre
 	       listener->handler->favours(listener->handler_ctx, peer);
 }
 
-/*
- * A stranger that keeps connections open keeps the sandbox out no longer than until it comes: the
- * stranger's oldest that has no request under way ends. False where there is none.
- */
-static bool displace_a_stranger(struct http_listener *listener)
+/* What rests ends for another rather than what has begun. */
+static int loss_of(const struct http_connection *connection)
 {
+	switch (connection->phase) {
+	case HTTP_PHASE_IDLE:
+		return 0;
+	case HTTP_PHASE_READING:
+		return 1;
+	case HTTP_PHASE_WAITING:
+	case HTTP_PHASE_WRITING:
+	case HTTP_PHASE_STREAMING:
+		break;
+	}
+	return 2;
+}
+
+/* The stranger's connection that is the least loss, of several the oldest; NULL where there is none. */
+static struct http_connection *find_stranger(const struct http_listener *listener)
+{
+	struct http_connection *least = NULL;
+
 	list_for_each(link, &listener->connections) {
 		struct http_connection *const connection =
 			CONTAINER_OF(link, struct http_connection, link);
-		if (connection->displaced ||
-		    (connection->phase != HTTP_PHASE_READING &&
-		     connection->phase != HTTP_PHASE_IDLE) ||
-		    is_favoured(listener, &connection->peer))
+		if (connection->displaced || (least && loss_of(connection) >= loss_of(least)) ||
+		    !listener->handler->favours || is_favoured(listener, &connection->peer))
 			continue;
-		connection->displaced = true;
-		listener->displaced++;
-		http_connection_cut(connection);
-		return true;
+		least = connection;
 	}
-	return false;
+	return least;
+}
+
+/* The same at whichever endpoint. */
+static struct http_connection *find_stranger_anywhere(const struct http_server *server)
+{
+	struct http_connection *least = NULL;
+
+	list_for_each(link, &server->listeners) {
+		struct http_connection *const connection =
+			find_stranger(CONTAINER_OF(link, struct http_listener, link));
+		if (connection && (!least || loss_of(connection) < loss_of(least)))
+			least = connection;
+	}
+	return least;
+}
+
+/*
+ * A stranger that keeps connections open, or one request behind another, keeps the sandbox out no longer
+ * than until it comes.
+ */
+static bool displace(struct http_connection *stranger)
+{
+	if (!stranger)
+		return false;
+	stranger->displaced = true;
+	stranger->listener->displaced++;
+	stranger->server->displaced++;
+	http_connection_cut(stranger);
+	return true;
 }
 
 /* Without those that are about to end. */
@@ -240,15 +280,18 @@ static size_t held(const struct http_listener *listener)
 
 static bool has_room_for(const struct http_connection *connection)
 {
-	struct http_listener *const listener = connection->listener;
+	const struct http_listener *const listener = connection->listener;
+	const struct http_server *const server = listener->server;
+	const bool server_full = server->connections - server->displaced >= server->max_connections;
 
-	if (listener->server->connections >= listener->server->max_connections)
-		return false;
 	if (!listener->has_local)
-		return has_room_for_user(listener, connection->peer_uid);
-	return held(listener) + (listener->twin ? held(listener->twin) : 0) <
-		       listener->max_connections ||
-	       (is_favoured(listener, &connection->peer) && displace_a_stranger(listener));
+		return !server_full && has_room_for_user(listener, connection->peer_uid);
+	const bool full = held(listener) + (listener->twin ? held(listener->twin) : 0) >=
+			  listener->max_connections;
+	if (!full && !server_full)
+		return true;
+	return server->displaced < HTTP_MAX_DISPLACED && is_favoured(listener, &connection->peer) &&
+	       displace(full ? find_stranger(listener) : find_stranger_anywhere(server));
 }
 
 static void take(struct http_listener *listener, int fd, const struct address *peer)

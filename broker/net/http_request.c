@@ -184,6 +184,16 @@ enum MHD_Result http_request_on_access(void *cls, struct MHD_Connection *mhd, co
 	return hand_over(request);
 }
 
+void http_request_end(struct http_request *request)
+{
+	request->connection->request = NULL;
+	if (request->handed && !request->answered)
+		request->handler->gone(request->handler_ctx, request);
+	http_stream_free(request->stream);
+	buf_deinit(&request->body);
+	free(request);
+}
+
 void http_request_on_completed(void *cls, struct MHD_Connection *mhd, void **con_cls,
 			       enum MHD_RequestTerminationCode code)
 {
@@ -196,17 +206,13 @@ void http_request_on_completed(void *cls, struct MHD_Connection *mhd, void **con
 	if (!request)
 		return;
 	struct http_connection *const connection = request->connection;
-	connection->request = NULL;
 	if (request->waited)
 		answer_before_reading(connection, false);
-	if (request->handed && !request->answered)
-		request->handler->gone(request->handler_ctx, request);
-	http_stream_free(request->stream);
-	buf_deinit(&request->body);
 	/* After a head that was misread, nobody knows where the next one begins. */
-	const bool last = request->malformed || connection->server->draining ||
+	const bool malformed = request->malformed;
+	http_request_end(request);
+	const bool last = malformed || connection->server->draining ||
 			  !connection->listener->server;
-	free(request);
 	http_connection_set_phase(connection, HTTP_PHASE_IDLE);
 	if (last)
 		http_connection_cut(connection);

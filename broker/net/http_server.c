@@ -35,8 +35,15 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_c
 		server->accepting->mhd = mhd;
 		return;
 	}
-	http_connection_free(*socket_context);
+	struct http_connection *const connection = *socket_context;
 	*socket_context = NULL;
+	/* Taken and dropped at once, where no more can be watched: MHD_add_connection() says so too. */
+	if (connection == server->accepting)
+		return;
+	/* One that cannot be watched any more ends without a word on its request. */
+	if (connection->request)
+		http_request_end(connection->request);
+	http_connection_free(connection);
 	http_server_ended(server);
 }
 
@@ -91,7 +98,7 @@ static struct MHD_Daemon *start_daemon(struct http_server *server)
 				MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY_BYTES,
 				/* Limits and deadlines are ours: http_connection.c. */
 				MHD_OPTION_CONNECTION_LIMIT,
-				(unsigned)server->max_connections + HTTP_ACCEPT_BATCH,
+				(unsigned)(server->max_connections + HTTP_MAX_DISPLACED),
 				MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_STRICT_FOR_CLIENT,
 				STRICTNESS, MHD_OPTION_END);
 }

@@ -48,8 +48,8 @@ struct http_handler {
 	/* Time is up while the request waits: it must be answered here. */
 	void (*closing)(void *ctx, struct http_request *request);
 	/*
-	 * Is this the peer that the listener is for? It takes the place of one that is not, where no
-	 * place is left. NULL: all peers are alike.
+	 * Is this a peer that the listener is for? Where no place is left, at the listener or in the
+	 * server, it takes that of one that is not. NULL: all peers are alike.
 	 */
 	bool (*favours)(void *ctx, const struct address *peer);
 	/* A limit was met by a peer; may be NULL. */
@@ -69,7 +69,7 @@ struct http_server_options {
 	const char *const *headers;
 };
 
-/* Starts the server after a test of itself: see http_server_self_test(). */
+/* Whether libmicrohttpd is fit for it is not looked at here: see http_server_self_test(). */
 NODISCARD int http_server_new(const struct http_server_options *options, struct http_server **out,
 			      struct err *err);
 /* Every listener must have been closed. Ends the connections that are left. NULL is fine. */

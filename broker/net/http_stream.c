@@ -93,10 +93,15 @@ static ssize_t on_read(void *cls, uint64_t position, char *out, size_t max)
 	}
 	if (stream->ending)
 		return MHD_CONTENT_READER_END_OF_STREAM;
-	MHD_suspend_connection(connection->mhd);
-	stream->suspended = true;
 	connection->watch = loop_add_io(connection->server->loop, connection->fd, EPOLLRDHUP,
 					connection->server->priority, on_hangup, stream);
+	/* Whoever holds a stream counts on its end: without a watch it is now. */
+	if (!connection->watch) {
+		finish(stream);
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	}
+	MHD_suspend_connection(connection->mhd);
+	stream->suspended = true;
 	return 0;
 }
 

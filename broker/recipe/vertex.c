@@ -90,7 +90,7 @@ static struct http_response *make(const struct recipe *recipe, const struct emul
 	return response;
 }
 
-/* Constant replies are made once: their bodies live as long as the emulator. */
+/* Constant replies are made once. An answer may still be on its way when the emulator ends: it has a copy. */
 static const struct http_response *prepare(struct recipe *recipe,
 					   const struct emulator_reply *reply)
 {
@@ -102,7 +102,7 @@ static const struct http_response *prepare(struct recipe *recipe,
 	if (recipe->prepared_count == MAX_PREPARED)
 		abort();
 	struct prepared *const p = &recipe->prepared[recipe->prepared_count++];
-	*p = (struct prepared){reply->body, reply->status, make(recipe, reply, HTTP_BODY_CONSTANT)};
+	*p = (struct prepared){reply->body, reply->status, make(recipe, reply, HTTP_BODY_COPY)};
 	return p->response;
 }
 

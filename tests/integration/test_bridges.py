@@ -4,7 +4,9 @@ addresses that come later."""
 
 from __future__ import annotations
 
+import resource
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -137,6 +139,27 @@ def test_ipv6_on_the_bridge(inside: Broker, containers: list[Namespace], listen:
     delete(inside, session)
 
 
+def test_a_link_local_peer_is_of_the_link_that_it_comes_from(inside: Broker, host: Host) -> None:
+    """Every link has an fe80::/64: a peer at another interface was taken for one at the bridge."""
+    session = open_there(inside, listen=HERE6)
+    with Namespace() as container, Namespace() as outside:
+        host.ip(f"link add v7 type veth peer name eth0 netns {container.path}",
+                "link set v7 master br0 up",
+                f"link add eth9 type veth peer name eth0 netns {outside.path}",
+                "link set eth9 address 02:00:00:00:00:09 addrgenmode none up",
+                "addr add fe80::99/64 dev eth9 nodad")
+        for place in (container, outside):
+            place.ip("link set eth0 addrgenmode none up", "addr add fe80::7/64 dev eth0 nodad",
+                     f"-6 route add {HERE6} dev eth0")
+        # on its own link nobody says where the bridge's address is
+        outside.ip(f"-6 neigh add {HERE6} lladdr 02:00:00:00:00:09 dev eth0")
+        reply = ask_from(outside, address(session))
+        assert (reply.status, reply.text) == (403, "Forbidden.\n")
+        assert ask_from(container, address(session)).token
+        host.ip("link del v7", "link del eth9")
+    delete(inside, session)
+
+
 def test_other_addresses_are_no_place_for_a_session(inside: Broker) -> None:
     for listen in ("172.30.0.2", "172.30.0.99", "fd00:30::2", "198.51.100.254"):
         assert error(post(inside, listen=listen)) == (
@@ -197,8 +220,27 @@ def test_auto_is_docker0(artifacts: Path) -> None:
         assert open_there(broker)["listen"].startswith("172.17.0.1:")
 
 
+def test_without_descriptors_the_bridges_are_still_known(artifacts: Path, host: Host) -> None:
+    """They were forgotten before they were read anew, which takes a descriptor."""
+    container = host.container(12)
+    with Broker(new_directory(artifacts, "exhausted"), prefix=host.prefix,
+                broker={"endpoint_rate": 0},
+                profiles={"vertex": {"listen": f"{HERE}:8175"}}) as broker:
+        with container.entered():
+            kept = Client((HERE, 8175))
+        with kept:
+            assert kept.ask("/", host="host.docker.internal").status == 200
+            limits = resource.prlimit(broker.pid, resource.RLIMIT_NOFILE)
+            resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (3, limits[1]))
+            end = time.monotonic() + 1.2  # once in it they are read anew
+            while time.monotonic() < end:
+                assert kept.ask("/", host="host.docker.internal").status == 200
+            resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, limits)
+
+
 def fake_sys(directory: Path, ports: dict[str, list[str]]) -> Path:
-    """A /sys/class/net: bridge br0 with these ports; what lies below each, "device" for hardware."""
+    """A /sys/class/net: bridge br0 with these ports; what lies below each, "device" for hardware, "?" for
+    what cannot be read."""
     tree = directory / "net"
     for port, below in ports.items():
         (tree / "br0" / "brif" / port).mkdir(parents=True)
@@ -207,6 +249,10 @@ def fake_sys(directory: Path, ports: dict[str, list[str]]) -> Path:
         for name in below:
             if name == "device":
                 (last / "device").mkdir()
+                break
+            if name == "?":
+                last.rmdir()
+                last.symlink_to(last.name)
                 break
             (last / f"lower_{name}").mkdir()
             last = tree / name
@@ -224,6 +270,8 @@ def fake_sys(directory: Path, ports: dict[str, list[str]]) -> Path:
     ({"bond0.5": ["bond0", "eth0", "device"]}, False),
     ({"veth0": [], "vlan5": ["bond0", "team0", "eth0", "device"]}, False),
     ({"vlan5": ["dummy0"]}, True),
+    ({"veth0": [], "vlan5": ["?"]}, False),
+    ({"vlan5": ["bond0", "?"]}, False),
 ], ids=lambda value: "+".join(value) if isinstance(value, dict) else str(value))
 def test_a_bridge_that_reaches_hardware_is_no_place_for_containers(
         artifacts: Path, ports: dict[str, list[str]], served: bool) -> None:

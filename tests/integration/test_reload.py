@@ -119,6 +119,33 @@ def test_profiles_may_swap_their_endpoints(start: Starter, free_ports: list[int]
     assert broker.get(path, "two").text == "p-one"
 
 
+def test_refusals_are_of_the_profile_that_an_endpoint_has(start: Starter,
+                                                          free_ports: list[int]) -> None:
+    """The audit trail went on naming the one that it was opened for."""
+    place = {"listen": f"127.0.0.1:{free_ports[0]}"}
+    broker = start(profiles={"one": place})
+    for _ in range(2):
+        assert broker.get("/", "one", flavor=False).status == 403
+    reloads(broker, profiles={"two": place})
+    assert broker.get("/", "one", flavor=False).status == 403
+    for profile, counts in (("one", [1, 1]), ("two", [1])):
+        broker.wait_for_audit("request.refuse", profile=profile)
+        assert [line["count"] for line in broker.audit_of(
+            "request.refuse", profile=profile, reason="flavor")] == counts
+
+
+def test_an_answer_outlives_the_profile_it_is_of(start: Starter) -> None:
+    """The body of one that was still to be sent was freed with its profile."""
+    broker = start(broker={"endpoint_rate": 1}, profiles={"one": {}, "two": {}})
+    with broker.client("one") as client:
+        client.send(request("/") * 4)
+        answers = [client.read() for _ in range(2)]  # the third waits for the rate
+        reloads(broker, profiles={"two": {}})
+        answers.append(client.read())
+        assert client.rest() == b""
+    assert {(reply.status, reply.text) for reply in answers} == {(200, "computeMetadata/\n")}
+
+
 def test_limits_change(start: Starter) -> None:
     broker = start()
     reloads(broker, broker={"endpoint_connections": 1})

@@ -163,6 +163,57 @@ def test_neighbours_that_keep_connections_open_keep_the_sandbox_out_only_until_t
     delete(offline, session)
 
 
+def test_neighbours_whose_requests_wait_for_the_rate_do_not_keep_the_sandbox_out(
+        start: Starter) -> None:
+    """They held every connection with a request under way, none of which made room."""
+    broker = start(broker={"endpoint_rate": 50})
+    session = opened(broker, pin="launcher", peer=[ME])
+    with contextlib.ExitStack() as stack:
+        neighbours = [stack.enter_context(Client(address(session), source=INTRUDER))
+                      for _ in range(64)]
+        for client in neighbours:
+            client.send(request("/") * 8)
+        eventually("the burst is used up", lambda: get(
+            broker, session).json["counters"]["requests"] >= 100)
+        agents = [stack.enter_context(Client(address(session), source=ME)) for _ in range(8)]
+        for agent in agents:
+            agent.send(request(TOKEN))
+        assert {agent.read().status for agent in agents} == {200}
+    delete(broker, session)
+
+
+def test_a_neighbour_at_every_endpoint_keeps_nobody_out_of_another(start: Starter) -> None:
+    """With 64 connections at each of 32 endpoints it has all that the broker takes."""
+    broker = start()
+    sessions = [opened(broker, pin="launcher", peer=[ME]) for _ in range(33)]
+    with contextlib.ExitStack() as stack:
+        for session in sessions[:32]:
+            for _ in range(64):
+                stack.enter_context(Client(address(session), source=INTRUDER)).send(b"GET ")
+        for where in (address(sessions[0]), address(sessions[32])):
+            with Client(where, source=INTRUDER) as one_more:
+                assert one_more.read().status == 503
+        agents = [stack.enter_context(Client(address(session), source=ME))
+                  for session in sessions for _ in range(2)]
+        for agent in agents:
+            agent.send(request(TOKEN))
+        assert {agent.read().status for agent in agents} == {200}
+        assert broker.get("/").status == 200  # a standing endpoint, where it has no connection
+
+
+def test_who_is_not_admitted_keeps_nobody_out_of_a_standing_endpoint(start: Starter) -> None:
+    broker = start(profiles={"vertex": {"allow_peers": f"{ME}/32"}})
+    with contextlib.ExitStack() as stack:
+        for _ in range(64):
+            stack.enter_context(broker.client(source=INTRUDER)).send(b"GET ")
+        agents = [stack.enter_context(broker.client(source=ME)) for _ in range(64)]
+        for agent in agents:
+            agent.send(request(TOKEN))
+        assert {agent.read().status for agent in agents} == {200}
+        with broker.client(source=ME) as one_more:
+            assert one_more.read().status == 503
+
+
 def test_without_a_pin_a_request_gets_503_after_two_and_a_half_seconds(offline: Broker) -> None:
     session = opened(offline, pin="launcher")
     begun = time.monotonic()

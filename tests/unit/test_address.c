@@ -243,6 +243,26 @@ static void a_network_contains_what_shares_its_prefix(void **state)
 	}
 }
 
+static void a_link_local_network_is_of_one_link(void **state)
+{
+	struct address here = ip("fe80::1");
+	struct address peer = ip("fe80::2");
+	struct cidr network;
+	struct cidr configured;
+
+	(void)state;
+	here.v6.sin6_scope_id = 3;
+	cidr_of(&network, &here, 64);
+	assert_int_equal(cidr_parse(&configured, "fe80::/64"), 0);
+	assert_true(cidr_contains(&configured, &peer));
+	assert_false(cidr_contains(&network, &peer));
+	peer.v6.sin6_scope_id = 4;
+	assert_true(cidr_contains(&configured, &peer));
+	assert_false(cidr_contains(&network, &peer));
+	peer.v6.sin6_scope_id = 3;
+	assert_true(cidr_contains(&network, &peer));
+}
+
 static void what_is_no_network_is_refused(void **state)
 {
 	static const char *const cases[] = {
@@ -331,6 +351,7 @@ int main(void)
 		cmocka_unit_test(kinds_of_addresses_are_told_apart),
 		cmocka_unit_test(the_same_ip_is_the_same_whatever_the_port),
 		cmocka_unit_test(a_network_contains_what_shares_its_prefix),
+		cmocka_unit_test(a_link_local_network_is_of_one_link),
 		cmocka_unit_test(what_is_no_network_is_refused),
 		cmocka_unit_test(an_origin_is_a_scheme_a_host_and_a_port),
 	};

@@ -7,6 +7,7 @@
 #include "broker/base/strv.h"
 #include "broker/net/child_env.h"
 #include "broker/net/loop.h"
+#include "tests/unit/epoll_fault.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,6 +19,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -182,6 +184,21 @@ static void a_program_that_is_not_there_is_told_later(void **state)
 	assert_int_equal(got.status, ENOENT);
 }
 
+static void one_that_cannot_be_watched_leaves_no_number_behind(void **state)
+{
+	(void)state;
+	epoll_refuse(EPOLLIN);
+	const struct child *const child = start_sh("sleep 60", LONG_MS);
+	assert_int_equal(epoll_refused(), 1);
+	epoll_refuse(0);
+	/* It was reaped: the number may be another process's. */
+	assert_int_equal(child_pid(child), 0);
+	child_signal(child, SIGTERM);
+	run();
+	assert_int_equal(got.end, CHILD_NOT_STARTED);
+	assert_int_equal(got.status, ENOSPC);
+}
+
 static void a_program_that_is_killed_says_by_which_signal(void **state)
 {
 	(void)state;
@@ -337,6 +354,7 @@ int main(void)
 		CASE(it_has_standard_descriptors_only_and_nothing_to_read),
 		CASE(its_signals_are_as_at_a_login),
 		CASE(a_program_that_is_not_there_is_told_later),
+		CASE(one_that_cannot_be_watched_leaves_no_number_behind),
 		CASE(a_program_that_is_killed_says_by_which_signal),
 		CASE(one_that_does_not_end_is_killed_with_what_it_started),
 		CASE(one_that_ignores_signals_is_killed_all_the_same),
