@@ -6,9 +6,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import json
 import os
+import re
 import stat
+import struct
 import subprocess
 import sys
 import time
@@ -238,17 +242,33 @@ def test_a_rule_of_ones_own_is_enough_in_docker_user_and_stays(host: Host) -> No
     assert f"-A DOCKER-USER -d {ADDRESS}/32 -j DROP" in host.run("iptables-nft-save").stdout
 
 
+def session_ports() -> str:
+    """As the broker has them."""
+    text = (SCRIPT.parents[1] / "broker/session_ports.h").read_text()
+    first, count = (int(re.findall(rf"#define SESSION_PORTS_{name} (\d+)", text)[0]) for name in ("FIRST", "COUNT"))
+    return f"{first}:{first + count - 1}"
+
+
+def input_rules(host: Host) -> list[str]:
+    """What INPUT has."""
+    return [line for line in host.run("iptables-nft-save").stdout.splitlines() if line.startswith("-A INPUT")]
+
+
+def accepting(*endpoints: tuple[str, str]) -> list[str]:
+    """INPUT's rules for addresses and ports."""
+    tail = "-m comment --comment postern-firewall -j ACCEPT"
+    return [f"-A INPUT -d {address}/32 -i {bridge} -p tcp -m tcp --dport {ports} {tail}"
+            for address, ports in endpoints for bridge in ("docker0", "br-+", "podman+")]
+
+
 def test_input_is_opened_for_the_endpoints_and_nothing_else(host: Host) -> None:
     host.docker()
     host.rules("iptables -P INPUT DROP")
-    host.installed("--endpoint", f"{BRIDGE}:8174", "--endpoint", "10.1.0.1:9000-9010")
-    accepted = [line for line in host.run("iptables-nft-save").stdout.splitlines() if line.startswith("-A INPUT")]
-    tail = "-m comment --comment postern-firewall -j ACCEPT"
-    assert accepted == [
-        f"-A INPUT -d {address}/32 -i {bridge} -p tcp -m tcp --dport {ports} {tail}"
-        for address, ports in ((BRIDGE, "8174"), ("10.1.0.1", "9000:9010"))
-        for bridge in ("docker0", "br-+", "podman+")
-    ]
+    host.installed()
+    assert input_rules(host) == accepting((BRIDGE, session_ports()))
+    host.installed("--endpoint", f"{BRIDGE}:8174", "--endpoint", "10.1.0.1:9000-9010", "--endpoint", "10.1.0.2")
+    assert input_rules(host) == accepting((BRIDGE, session_ports()), (BRIDGE, "8174"), ("10.1.0.1", "9000:9010"),
+                                          ("10.1.0.2", session_ports()))
     host.rules("ip6tables -P INPUT DROP")
     host.installed("--endpoint", "[fd00::1]:8174")
     assert "-A INPUT -d fd00::1/128 -i docker0 -p tcp -m tcp --dport 8174" in host.run("ip6tables-nft-save").stdout
@@ -278,6 +298,49 @@ def test_the_verdict_has_boot_id_and_time(host: Host) -> None:
         assert os.listdir(verdict.parent) == [verdict.name]
 
 
+@contextlib.contextmanager
+def made_names(folder: Path) -> Iterator[list[str]]:
+    """What is made in the folder meanwhile, or moved there: inotify(7)."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    names: list[str] = []
+    fd = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        assert fd >= 0 and libc.inotify_add_watch(fd, bytes(folder), 0x100 | 0x80) >= 0  # IN_CREATE, IN_MOVED_TO
+        yield names
+        data = os.read(fd, 65536)
+        while data:
+            size = struct.unpack_from("iIII", data)[3]
+            names.append(data[16:16 + size].rstrip(b"\0").decode())
+            data = data[16 + size:]
+    finally:
+        os.close(fd)
+
+
+@needs_root
+def test_the_verdict_is_made_where_only_root_writes(host: Host) -> None:
+    """Its folder is the broker's user's: a name that root is about to open there could be that user's link."""
+    folder = host.directory / "run"
+    folder.mkdir()
+    os.chown(folder, 65534, 65534)
+    with made_names(folder) as names:
+        host.installed()
+        assert host.firewall("check", "--verdict", folder / "firewall.json").returncode == 0
+    assert names == ["firewall.json"]
+    assert json.loads((folder / "firewall.json").read_text())["ok"]
+    os.chown(host.directory, 65534, 65534)
+    refused = host.firewall("check", "--verdict", folder / "firewall.json")
+    assert refused.returncode == 1 and "not root's alone" in refused.stderr
+    os.chown(host.directory, 0, 0)
+
+
+def test_the_table_alone_waits_for_no_engine(host: Host) -> None:
+    host.docker()
+    done = host.run(SCRIPT, "install", "--table", "--address", ADDRESS)
+    assert done.returncode == 0 and not done.stdout
+    assert f"ip daddr {ADDRESS} reject" in host.run("nft", "list", "table", "inet", "postern").stdout
+    assert "postern-firewall" not in host.run("iptables-nft-save").stdout
+
+
 def test_install_and_check_send_no_packet(host: Host) -> None:
     host.docker()
     host.rules("nft add table inet seen\n"
@@ -296,23 +359,33 @@ def test_install_starts_a_timer_that_runs_a_copy(host: Host) -> None:
     stub = host.directory / "systemctl"
     stub.write_text(f'#!/bin/sh\necho "$@" >>{said}\n')
     stub.chmod(0o755)
+    copy = "/usr/local/lib/postern/host-firewall"
     script = f"""
-        for folder in /run /etc/systemd /usr/local; do mount -t tmpfs none $folder; done
+        for folder in /run /etc/systemd /usr/local; do mount -t tmpfs -o mode=755 none $folder; done
         mkdir -p /run/systemd/system /etc/systemd/system
         if [ -e /usr/bin/systemctl ]; then mount --bind {stub} /usr/bin/systemctl; else PATH=$PATH:{host.directory}; fi
         {SCRIPT} install --address {ADDRESS}
         cat /etc/systemd/system/*
-        cmp {SCRIPT} /usr/local/libexec/postern/host-firewall
-        /usr/local/libexec/postern/host-firewall check --address {ADDRESS} --verdict /run/postern/firewall.json
+        cmp {SCRIPT} {copy}
+        {copy} check --address {ADDRESS} --verdict /run/postern/firewall.json
+        {copy} check
+        nft delete table inet postern
+        {copy} check 2>&1 || true
+        if [ -e /usr/bin/systemd-analyze ]; then
+            systemd-analyze verify --man=no /etc/systemd/system/postern-firewall*.service 2>&1 | grep postern- || true
+        fi
         {SCRIPT} remove
         find /etc/systemd /usr/local /run/postern -type f
     """
     done = host.run("unshare", "--mount", "bash", "-euc", script)
-    copy = "/usr/local/libexec/postern/host-firewall"
+    assert f"ExecStart={copy} install --table --address {ADDRESS}\n" in done.stdout
     assert f"ExecStart={copy} install --no-timer --address {ADDRESS}\n" in done.stdout
     assert f"ExecStart={copy} check --verdict /run/postern/firewall.json --address {ADDRESS}\n" in done.stdout
     assert "OnUnitInactiveSec=60\n" in done.stdout and "PartOf=docker.service\n" in done.stdout
-    assert done.stdout.endswith(f"good: containers do not reach {ADDRESS} and {ADDRESS6}\n")
+    good = f"host-firewall: good: containers do not reach {ADDRESS} and {ADDRESS6}\n"
+    # A check without options is of the same address, and so is the repair that it names.
+    assert done.stdout.endswith(f"{good}{good}host-firewall: nft: there is no table inet postern; run: "
+                                f"{copy} install --address {ADDRESS}\n")
     assert "enable --quiet --now postern-firewall-check.timer" in said.read_text().splitlines()
 
 
