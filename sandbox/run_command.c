@@ -168,7 +168,7 @@ static const char *network_to_ask(const struct run_options *options)
 }
 
 /* Returns the exit status. */
-static int ask_engine(struct preparation *p, bool inside, struct err *err)
+static int ask_engine(struct preparation *p, bool session, struct err *err)
 {
 	const struct caller *const caller = p->invocation->caller;
 	const char *const search = caller_nonblank(caller, "PATH");
@@ -184,7 +184,7 @@ static int ask_engine(struct preparation *p, bool inside, struct err *err)
 		AUTO_FREE char *owner = plan_owner(&p->options, caller);
 		p->left_overs = sweep_look(p->engine, owner);
 	}
-	if (engine_probe(p->engine, p->options.image, inside ? network_to_ask(&p->options) : NULL,
+	if (engine_probe(p->engine, p->options.image, session ? network_to_ask(&p->options) : NULL,
 			 err))
 		return STATUS_ENGINE;
 	return STATUS_OK;
@@ -278,7 +278,7 @@ static int prepare(struct preparation *p)
 		return command_fail(&err);
 	if (inside)
 		nameservers_of_host(&p->nameservers);
-	int status = ask_engine(p, inside, &err);
+	int status = ask_engine(p, wanted, &err);
 	if (!status && wanted)
 		status = ask_broker(p, provider, &err);
 	if (status)

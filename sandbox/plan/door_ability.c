@@ -60,6 +60,13 @@ static int check_engine(const struct engine_facts *engine, const char *network, 
 	return 0;
 }
 
+/* Of a network that was not asked about it is known. */
+static bool is_on_bridge(const struct engine_facts *engine)
+{
+	return !engine->network_driver ||
+	       is_one_of(engine->network_driver, drivers, ARRAY_LEN(drivers));
+}
+
 int door_check_ability(const struct engine_facts *engine, const char *network, struct err *err)
 {
 	struct quoted q;
@@ -76,11 +83,23 @@ int door_check_ability(const struct engine_facts *engine, const char *network, s
 			       "the runtime %s may have a network stack of its own, in which no "
 			       "endpoint can be opened; use runc, crun or youki, " GATEWAY,
 			       quote_str(&q, engine->runtime));
-	if (engine->network_driver &&
-	    !is_one_of(engine->network_driver, drivers, ARRAY_LEN(drivers)))
+	if (!is_on_bridge(engine))
 		return err_set(err, ERR_UNSUPPORTED,
 			       "the network %s has the driver %s, on which a sandbox's endpoint "
-			       "was never tried; use a bridge network or none, " GATEWAY,
+			       "was never tried; use a bridge network or none",
 			       network, quote_str(&q, engine->network_driver));
 	return 0;
+}
+
+int gateway_check_ability(const struct engine_facts *engine, const char *network, struct err *err)
+{
+	struct quoted q;
+
+	if (is_on_bridge(engine))
+		return 0;
+	return err_set(err, ERR_UNSUPPORTED,
+		       "the network %s has the driver %s, whose packets the host's firewall rules "
+		       "do not see; use a bridge network or none, or take the risk with "
+		       "--allow-unverified-firewall",
+		       network, quote_str(&q, engine->network_driver));
 }

@@ -66,7 +66,9 @@ int plan_add_door(struct plan *plan, const struct plan_inputs *in, struct err *e
 
 	door->wanted = plan->session.wanted && plan->attach == ATTACH_INSIDE;
 	if (!door->wanted)
-		return 0;
+		return !plan->session.wanted || plan->allow_unverified_firewall ?
+			       0 :
+			       gateway_check_ability(in->engine, plan->network, err);
 	if (door_check_ability(in->engine, plan->network, err))
 		return -1;
 	if (!path_is_writable_in_options(in->door_binary))

@@ -11,23 +11,51 @@
 #include "broker/base/strv.h"
 #include "broker/net/child.h"
 #include "broker/net/loop.h"
+#include "sandbox/plan/paths.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#define INSTALL                                                               \
-	"run `scripts/host-firewall install` as root, or take the risk with " \
-	"--allow-unverified-firewall"
+#define INSTALLED POSTERN_LIBEXECDIR "/postern/host-firewall"
 #define BOOT_ID_PATH "/proc/sys/kernel/random/boot_id"
 #define BOOT_ID_LEN 36
 #define CHECK_TIMEOUT_MS 30000
 #define MAX_VERDICT_BYTES 65536
 
+/* In the tree that this program was built in, or installed. The caller's, or NULL. */
+static char *find_script(void)
+{
+	static const char *const beside[] = {
+		"../../scripts/host-firewall",
+		"../../../scripts/host-firewall",
+	};
+	char self[PATH_MAX];
+
+	const ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (n <= 0)
+		return NULL;
+	self[n] = '\0';
+	for (size_t i = 0; i < ARRAY_LEN(beside); i++) {
+		AUTO_FREE char *path = path_beside(self, beside[i]);
+		AUTO_FREE char *real = realpath(path, NULL);
+		if (real && !access(real, X_OK))
+			return TAKE(real);
+	}
+	return access(INSTALLED, X_OK) ? NULL : xstrdup(INSTALLED);
+}
+
 static int refuse(struct err *err, const char *what)
 {
-	return err_set(err, ERR_SYSTEM, "%s; " INSTALL, what);
+	AUTO_FREE char *script = find_script();
+
+	return err_set(err, ERR_SYSTEM,
+		       "%s; run `%s install` as root, or take the risk with "
+		       "--allow-unverified-firewall",
+		       what, script ? script : "scripts/host-firewall");
 }
 
 /* What was written counts for this boot and for as long as the timer may be late. */
@@ -47,11 +75,10 @@ static int judge(const struct firewall_verdict *verdict, const struct buf *text,
 		return refuse(err, "the host's firewall was not checked in the last 3 minutes");
 	if (json_is_true(json_object_get(json, "ok")))
 		return 0;
-	return err_set(
-		err, ERR_SYSTEM,
-		"sandboxes may reach the host's metadata server (%s): `scripts/host-firewall "
-		"check` as root says why; " INSTALL,
+	AUTO_FREE char *what = xasprintf(
+		"sandboxes may reach the host's metadata server (%s): the same with `check` says why",
 		quote_str(&q, json_get_string(json, "verdict")));
+	return refuse(err, what);
 }
 
 int firewall_read_verdict(const struct firewall_verdict *verdict, struct err *err)
@@ -84,30 +111,6 @@ static int read_boot_id(char id[static BOOT_ID_LEN + 1])
 	memcpy(id, text.data, BOOT_ID_LEN);
 	id[BOOT_ID_LEN] = '\0';
 	return 0;
-}
-
-/* Beside the program, installed, or in the tree that it was built in. The caller's, or NULL. */
-static char *find_script(void)
-{
-	static const char *const places[] = {
-		"host-firewall",
-		"../libexec/postern/host-firewall",
-		"../../scripts/host-firewall",
-		"../../../scripts/host-firewall",
-	};
-	char self[PATH_MAX];
-
-	const ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	if (n <= 0)
-		return NULL;
-	self[n] = '\0';
-	*(strrchr(self, '/') + 1) = '\0';
-	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		AUTO_FREE char *path = xasprintf("%s%s", self, places[i]);
-		if (!access(path, X_OK))
-			return TAKE(path);
-	}
-	return NULL;
 }
 
 struct check {

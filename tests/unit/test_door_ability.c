@@ -68,8 +68,33 @@ static void what_lacks_the_ability_is_told_the_way_out_and_its_price(void **stat
 		assert_int_equal(err.code, ERR_UNSUPPORTED);
 		if (!strstr(err.text, cases[i].said))
 			fail_msg("%zu: %s", i, err.text);
+		/* On such a network the gateway is no way out. */
+		if (cases[i].driver)
+			continue;
 		assert_non_null(strstr(err.text, "--attach gateway"));
 		assert_non_null(strstr(err.text, "every container on its bridges"));
+	}
+}
+
+static void the_gateway_is_for_networks_whose_packets_the_host_sees(void **state)
+{
+	static const struct {
+		const char *driver;
+		bool good;
+	} networks[] = {
+		{NULL, true},	    {"bridge", true},  {"null", true},
+		{"macvlan", false}, {"ipvlan", false}, {"overlay", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(networks); i++) {
+		const struct engine_facts engine = {.network_driver = networks[i].driver};
+		struct err err = {0};
+		assert_int_equal(gateway_check_ability(&engine, "lan", &err),
+				 networks[i].good ? 0 : -1);
+		assert_true(networks[i].good ||
+			    (strstr(err.text, "lan") && strstr(err.text, "do not see") &&
+			     strstr(err.text, "--allow-unverified-firewall")));
 	}
 }
 
@@ -77,6 +102,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_lacks_the_ability_is_told_the_way_out_and_its_price),
+		cmocka_unit_test(the_gateway_is_for_networks_whose_packets_the_host_sees),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #define BOOT "7d0c3c9f-4c62-4b0a-9e6e-1f5a5d3b8a01"
-#define INSTALL "run `scripts/host-firewall install` as root"
+#define INSTALL "host-firewall install` as root"
 
 static struct fake_clock fake;
 static char dir[64];
@@ -124,7 +124,7 @@ static void what_is_wrong_is_named(void **state)
 	(void)state;
 	write_verdict(path, "false", "no_jump", 0);
 	check_refused("(\"no_jump\")");
-	check_refused("`scripts/host-firewall check` as root says why");
+	check_refused("the same with `check` says why");
 }
 
 static void a_verdict_that_others_may_have_written_does_not_count(void **state)
