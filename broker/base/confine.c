@@ -24,6 +24,8 @@ void confine_memory(struct rlimit *core_before)
 	(void)getrlimit(RLIMIT_CORE, &core);
 	if (core_before)
 		*core_before = core;
+	else
+		core.rlim_max = 0;
 	core.rlim_cur = 0;
 	(void)setrlimit(RLIMIT_CORE, &core);
 	(void)prctl(PR_SET_DUMPABLE, DUMPABLE, 0, 0, 0);

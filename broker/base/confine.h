@@ -8,9 +8,9 @@ struct rlimit;
 
 /*
  * No core dump, and no debugger of another process: what is in memory stays there. The next execve() ends that
- * but for the soft limit of core dumps, which children have too; as it was before it is in core_before (may be
- * NULL), for a program that is to find it so. A build with AddressSanitizer stays open: its leak check attaches
- * to its own process.
+ * but for the limit of core dumps, which children have too. core_before gets that limit as it was, which can be
+ * set again for a program that is to find it so; with NULL it is 0 for good. A build with AddressSanitizer stays
+ * open: its leak check attaches to its own process.
  */
 void confine_memory(struct rlimit *core_before);
 
