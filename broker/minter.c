@@ -219,6 +219,18 @@ static void excuse_skew(const struct mint *mint, int64_t skew_before_s, struct f
 	failure->source_token_refused = true;
 }
 
+/* A clock that is off is a reason to be refused: what is signed next is corrected. */
+static void learn_skew(struct mint *mint, struct failure *failure)
+{
+	const int64_t wall_ms = clock_wall_ms(mint->minter->options.timers->clock);
+	const int64_t before_s = mint->minter->skew_s;
+
+	if (!failure->date_s)
+		return;
+	note_skew(mint, wall_ms / 1000 - failure->date_s);
+	excuse_skew(mint, before_s, failure);
+}
+
 /*
  * A refused source token is dropped, and the next try gets a new one. Where that is refused too it was
  * no accident of a cached token: the login is not accepted.
@@ -250,17 +262,21 @@ static void on_token(void *ctx, const struct iam_token *token, const struct fail
 		return;
 	}
 	own = *failure;
-	/* A clock that is off is a reason to be refused: what is signed next is corrected. */
-	if (own.date_s) {
-		const int64_t before_s = mint->minter->skew_s;
-		note_skew(mint,
-			  clock_wall_ms(mint->minter->options.timers->clock) / 1000 - own.date_s);
-		excuse_skew(mint, before_s, &own);
-	}
+	learn_skew(mint, &own);
 	if (own.source_token_refused)
 		judge_refusal(mint, &own);
 	else
 		mint->minter->refused[0] = '\0';
+	fail(mint, &own);
+}
+
+/* Who gives subject tokens, or the machine's own server, may have a clock that is not Google's. */
+static void fail_at_source(struct mint *mint, const struct failure *failure)
+{
+	struct failure own = *failure;
+
+	if (own.step == FAILURE_STEP_IMPERSONATE)
+		learn_skew(mint, &own);
 	fail(mint, &own);
 }
 
@@ -271,7 +287,7 @@ static void on_source(void *ctx, struct secret *token, const struct failure *fai
 
 	mint->source_call = NULL;
 	if (failure) {
-		fail(mint, failure);
+		fail_at_source(mint, failure);
 		return;
 	}
 	if (credential_is_offline(mint->route.credential)) {

@@ -256,3 +256,20 @@ def test_a_skew_is_told_with_the_refusal(artifacts: Path, request: pytest.Fixtur
     assert text == TEMPORARY and "http_status=401" in line
     # a loaded machine reads the answer seconds after it was dated
     assert re.search(rf"the host's clock is 7(19|20)\d s {told} Google's: set it", line)
+
+
+def test_a_skew_is_learned_where_the_source_impersonates(artifacts: Path, google: Standin,
+                                                         request: pytest.FixtureRequest) -> None:
+    """The key within a file signed by a clock that was off, and each try after it, for ever."""
+    google.add_account(MIDDLE)
+    google.grant(SOURCE_ACCOUNT, MIDDLE)
+    google.grant(MIDDLE, ACCOUNT)
+    google.clock_offset_s = -600.0
+    file = google.write_impersonated(account=MIDDLE, source=google.service_account_key())
+    with Broker(new_directory(artifacts, request.node.nodeid), google,
+                source=from_file(file)) as broker:
+        text, ref = explanation(broker.token())
+        line = assert_reported(broker, ref)
+        broker.wait_for_log(r"^warning: clock: .* ahead of ")
+        broker.until_token()
+    assert text == TEMPORARY and "step=impersonate http_status=401" in line
