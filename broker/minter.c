@@ -328,6 +328,8 @@ static struct mint *start(void *ctx, const struct token_key *key, const char *re
 	mint->route =
 		credential_route(minter->options.credential, key->service_account, key->delegates);
 	credential_hold(mint->route.credential);
+	/* It may be a newer one than that with which the clock was seen to be off. */
+	credential_set_skew(mint->route.credential, minter->skew_s);
 	mint->done = done;
 	mint->done_ctx = done_ctx;
 	mint->source_call = credential_get_token(mint->route.credential, on_source, mint);
