@@ -3,6 +3,7 @@
 
 #include "broker/base/alloc.h"
 #include "broker/base/err.h"
+#include "broker/base/json.h"
 #include "broker/base/log.h"
 #include "broker/base/parse.h"
 #include "broker/base/strv.h"
@@ -157,6 +158,9 @@ static int parse_path(const struct config_key *key, const char *text, void *fiel
 		return err_set(why, ERR_INVALID, "%zu bytes are too many", len);
 	if (text[0] != '/' || text[len - 1] == '/' || has_control(text))
 		return -1;
+	/* Clients are told of some, in JSON. */
+	if (!json_takes(text))
+		return err_set(why, ERR_INVALID, "not UTF-8");
 	return keep_string(text, field);
 }
 

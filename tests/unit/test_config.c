@@ -409,6 +409,8 @@ static const struct {
 	 "/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 	 "aaaaaaaaaaaaaaaaaaa",
 	 "at most 107 bytes"},
+	{"broker", "control_socket", "/run/\xe9/control.sock", "not UTF-8; must be"},
+	{"broker", "audit_log", "/var/log/\xff.jsonl", "not UTF-8; must be"},
 	{"broker", "control_group", "", "group"},
 	{"broker", "control_group", "a b", "group"},
 	{"broker", "audit_log", "audit.jsonl", "absolute path, stderr or off"},
