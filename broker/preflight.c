@@ -171,7 +171,8 @@ static void on_now(struct timer *timer)
 	const struct profile_config *const settings = call->profile->settings;
 	struct token_answer answer;
 
-	if (credential_is_offline(call->broker->credential) && !call->wait.done)
+	/* Begun offline: that is what was known, whatever the source has become since. */
+	if (!call->wait.done)
 		pass(call);
 	else if (token_request(call->tokens, settings->refresh_margin_s, &call->wait, &answer))
 		on_token(call, &answer);
