@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.google.script import Step
 from tests.google.standin import ACCOUNT, SOURCE_ACCOUNT, USER, Standin
 
 from . import procfs
@@ -132,6 +133,27 @@ def test_refusals_are_of_the_profile_that_an_endpoint_has(start: Starter,
         broker.wait_for_audit("request.refuse", profile=profile)
         assert [line["count"] for line in broker.audit_of(
             "request.refuse", profile=profile, reason="flavor")] == counts
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize(("step", "event", "status"), [
+    (Step(), "token.serve", 200), (Step(reason="IAM_PERMISSION_DENIED"), "request.refuse", 403)],
+    ids=["token", "refusal"])
+def test_who_waited_is_on_record_with_the_profile_it_was_served_by(
+        start: Starter, google: Standin, free_ports: list[int], step: Step, event: str,
+        status: int) -> None:
+    """The audit trail named the profile that had got the endpoint meanwhile."""
+    one, two = ({"listen": f"127.0.0.1:{port}"} for port in free_ports)
+    broker = start(google, profiles={"one": one, "two": {**two, "lifetime": "30m"}})
+    google.hold(MINT)
+    google.script(MINT, step)
+    with broker.client("one") as client:
+        client.send(request(TOKEN))
+        google.wait_for(MINT)
+        reloads(broker, profiles={"one": two, "two": {**one, "lifetime": "30m"}})
+        google.release(MINT)
+        assert client.read().status == status
+    assert broker.wait_for_audit(event)["profile"] == "one"
 
 
 def test_an_answer_outlives_the_profile_it_is_of(start: Starter) -> None:
