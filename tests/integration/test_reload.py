@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.google.script import Step
-from tests.google.standin import ACCOUNT, SOURCE_ACCOUNT, USER, Standin
+from tests.google.standin import ACCOUNT, PROJECT, SOURCE_ACCOUNT, USER, Standin
 
 from . import procfs
 from .broker import Broker
@@ -217,6 +217,16 @@ def test_a_new_login_counts_at_once(broker: Broker, google: Standin) -> None:
     assert broker.reload()["result"] == "ok"
     assert broker.token().token
     assert broker.audit_of("source.change")
+
+
+def test_another_quota_project_counts_at_once(start: Starter, google: Standin) -> None:
+    """What the old one was refused for was kept, for 30 s."""
+    source = {"type": "file", "file": google.write_adc()}
+    broker = start(google, source={**source, "quota_project": "not-mine"})
+    assert broker.token().status == 403
+    reloads(broker, source={**source, "quota_project": PROJECT})
+    assert broker.token().token
+    assert google.calls_of(MINT)[-1].headers["x-goog-user-project"] == PROJECT
 
 
 def test_another_source_counts_at_once(start: Starter, google: Standin) -> None:
