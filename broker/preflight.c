@@ -190,7 +190,7 @@ static void ask_source(struct preflight_call *call)
 	call->first = xstrdup(first);
 	call->source = route.credential;
 	credential_hold(call->source);
-	call->source_call = credential_get_token(route.credential, on_source, call);
+	call->source_call = credential_get_iam_token(route.credential, on_source, call);
 }
 
 struct preflight_call *preflight_start(struct broker *broker,

@@ -102,6 +102,12 @@ bool credential_is_offline(const struct credential *credential);
  */
 NODISCARD struct credential_call *credential_get_token(struct credential *credential,
 						       credential_done *done, void *ctx);
+/*
+ * The same for calling IAM itself: what a source signs on its own names whom it is for, and nobody else
+ * takes it.
+ */
+NODISCARD struct credential_call *credential_get_iam_token(struct credential *credential,
+							   credential_done *done, void *ctx);
 /* Ends it without the callback. NULL is fine. */
 void credential_call_cancel(struct credential_call *call);
 
