@@ -106,6 +106,7 @@ int broker_open_credential(const struct broker *broker, const struct config *con
 		.sts_endpoint = config->endpoints.sts,
 		.iamcredentials_endpoint = config->endpoints.iamcredentials,
 		.is_ours = broker_is_own_address,
+		.is_our_name = broker_is_own_name,
 		.is_ours_ctx = broker,
 		.client = broker->client,
 		.loop = broker->loop,

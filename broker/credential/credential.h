@@ -45,6 +45,8 @@ struct credential_options {
 	const char *iamcredentials_endpoint;
 	/* Whether one of our own endpoints is there: it is no metadata server to ask. May be NULL. */
 	bool (*is_ours)(const void *ctx, const struct address *address);
+	/* Whether one of them, on that port, takes requests by that name (HOST or HOST:PORT) in Host. */
+	bool (*is_our_name)(const void *ctx, const char *name, uint16_t port);
 	const void *is_ours_ctx;
 	struct http_client *client;
 	struct loop *loop;	    /* for children */
