@@ -8,12 +8,16 @@
 #include "broker/config.h"
 #include "broker/credential/credential.h"
 #include "broker/google/iam.h"
+#include "broker/net/http_client.h"
 #include "broker/net/loop.h"
 #include "broker/profile.h"
 #include "broker/token_cache.h"
 
-/* How long a token is waited for: longer than the two calls to Google that bring it. */
-#define MINT_WAIT_MS 65000
+/*
+ * How long a token is waited for: longer than the longest way to one, a program for the subject token (2
+ * minutes) and three calls to Google, for the token service, the account in between and the mint.
+ */
+#define MINT_WAIT_MS (120000 + 3 * HTTP_CLIENT_CALL_TIMEOUT_MS + 5000)
 
 struct preflight_call {
 	struct broker *broker;
