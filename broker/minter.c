@@ -34,6 +34,7 @@ struct mint {
 	char ref[TOKEN_REF_SIZE];
 	char source[SECRET_FINGERPRINT_SIZE]; /* the source's token that was used */
 	int64_t began_ms;
+	int64_t skew_s; /* that was known then */
 	struct credential_route route;
 	struct credential_call *source_call;
 	struct iam_call *iam_call;
@@ -208,9 +209,10 @@ static void note_skew(struct mint *mint, int64_t skew_s)
  * What was signed by a clock that was off, without our knowing, is refused by more than one name: the next
  * assertion is corrected.
  */
-static void excuse_skew(const struct mint *mint, int64_t skew_before_s, struct failure *failure)
+static void excuse_skew(const struct mint *mint, struct failure *failure)
 {
-	const int64_t found_s = mint->minter->skew_s - skew_before_s;
+	/* Since this mint began: others beside it may have found it first. */
+	const int64_t found_s = mint->minter->skew_s - mint->skew_s;
 
 	if (failure->http_status != 401 || (found_s <= SKEW_WARN_S && found_s >= -SKEW_WARN_S))
 		return;
@@ -223,12 +225,11 @@ static void excuse_skew(const struct mint *mint, int64_t skew_before_s, struct f
 static void learn_skew(struct mint *mint, struct failure *failure)
 {
 	const int64_t wall_ms = clock_wall_ms(mint->minter->options.timers->clock);
-	const int64_t before_s = mint->minter->skew_s;
 
 	if (!failure->date_s)
 		return;
 	note_skew(mint, wall_ms / 1000 - failure->date_s);
-	excuse_skew(mint, before_s, failure);
+	excuse_skew(mint, failure);
 }
 
 /*
@@ -329,7 +330,8 @@ static struct mint *start(void *ctx, const struct token_key *key, const char *re
 		credential_route(minter->options.credential, key->service_account, key->delegates);
 	credential_hold(mint->route.credential);
 	/* It may be a newer one than that with which the clock was seen to be off. */
-	credential_set_skew(mint->route.credential, minter->skew_s);
+	mint->skew_s = minter->skew_s;
+	credential_set_skew(mint->route.credential, mint->skew_s);
 	mint->done = done;
 	mint->done_ctx = done_ctx;
 	mint->source_call = credential_get_token(mint->route.credential, on_source, mint);
