@@ -74,6 +74,11 @@ unsigned minter_busy(const struct minter *minter)
 	return minter->busy;
 }
 
+int64_t minter_skew_s(const struct minter *minter)
+{
+	return minter->skew_s;
+}
+
 const struct minter_stats *minter_stats(const struct minter *minter)
 {
 	return &minter->stats;

@@ -8,6 +8,7 @@
 #include "broker/config.h"
 #include "broker/credential/credential.h"
 #include "broker/google/iam.h"
+#include "broker/minter.h"
 #include "broker/net/http_client.h"
 #include "broker/net/loop.h"
 #include "broker/profile.h"
@@ -194,6 +195,7 @@ static void ask_source(struct preflight_call *call)
 	call->first = xstrdup(first);
 	call->source = route.credential;
 	credential_hold(call->source);
+	credential_set_skew(call->source, minter_skew_s(call->broker->minter));
 	call->source_call = credential_get_iam_token(route.credential, on_source, call);
 }
 

@@ -122,6 +122,19 @@ def test_a_missing_grant_of_a_service_accounts_key_opens_nothing(start: Starter,
     assert google.count(MINT) == 0
 
 
+def test_grant_with_a_new_key_while_the_clock_is_off(start: Starter, google: Standin) -> None:
+    """What a mint had found of the clock was not known to the new key's preflight."""
+    file = google.write_service_account()
+    google.clock_offset_s = -600.0
+    broker = start(google, source={"type": "file", "file": file})
+    broker.until_token()
+    google.write_service_account(file, fresh=True)
+    broker.wait_for_audit("source.change")
+    opened(broker, preflight="grant")
+    assert google.calls_of(GRANT)[0].principal == SOURCE_ACCOUNT
+    assert "preflight" not in broker.log
+
+
 def test_mint_brings_the_sessions_first_token(broker: Broker, google: Standin) -> None:
     session = opened(broker, preflight="mint")
     assert google.count(MINT) == 1
