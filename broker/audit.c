@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 struct audit {
 	const struct clock *clock;
@@ -17,14 +19,29 @@ struct audit {
 	bool owned;
 	bool required;
 	bool losing; /* the last line was lost */
+	bool torn;   /* what was written last is a line without its end */
 	uint64_t lost;
 };
+
+/* Whether what another process wrote, or this one before a reload, lacks its end: the disk was full. */
+static bool ends_torn(int fd, const char *path)
+{
+	struct stat st;
+	char last;
+
+	/* A pipe must not be opened for reading: its reader is another. */
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !st.st_size)
+		return false;
+	AUTO_CLOSE const int reading = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return reading >= 0 && pread(reading, &last, 1, st.st_size - 1) == 1 && last != '\n';
+}
 
 int audit_open(const char *where, bool required, const struct clock *clock, struct audit **out,
 	       struct err *err)
 {
 	int fd = -1;
 	bool owned = false;
+	bool torn = false;
 
 	if (!strcmp(where, "stderr")) {
 		fd = STDERR_FILENO;
@@ -37,9 +54,14 @@ int audit_open(const char *where, bool required, const struct clock *clock, stru
 				"audit trail %s (make its directory writable, or set audit_log)",
 				where);
 		owned = true;
+		torn = ends_torn(fd, where);
 	}
 	struct audit *const audit = xcalloc(1, sizeof(*audit));
-	*audit = (struct audit){.clock = clock, .fd = fd, .owned = owned, .required = required};
+	*audit = (struct audit){.clock = clock,
+				.fd = fd,
+				.owned = owned,
+				.required = required,
+				.torn = torn};
 	*out = audit;
 	return 0;
 }
@@ -76,6 +98,18 @@ void audit_add_int(json_t *event, const char *key, int64_t value)
 		abort();
 }
 
+/* A line that is torn takes what follows it along: the next one begins with a line end. */
+static int write_line(struct audit *audit, const char *text)
+{
+	AUTO_FREE char *line = xasprintf("%s%s\n", audit->torn ? "\n" : "", text);
+	size_t written;
+	const int result = write_unless_full(audit->fd, line, strlen(line), &written);
+
+	if (written)
+		audit->torn = line[written - 1] != '\n';
+	return result;
+}
+
 int audit_write(struct audit *audit, json_t *takes_event)
 {
 	json_auto_t *event = takes_event;
@@ -85,8 +119,7 @@ int audit_write(struct audit *audit, json_t *takes_event)
 	AUTO_FREE char *text = json_dumps(event, JSON_COMPACT | JSON_ENSURE_ASCII);
 	if (!text)
 		abort();
-	AUTO_FREE char *line = xasprintf("%s\n", text);
-	const bool lost = write_unless_full(audit->fd, line, strlen(line)) != 0;
+	const bool lost = write_line(audit, text) != 0;
 	if (lost)
 		audit->lost++;
 	if (lost && !audit->losing)

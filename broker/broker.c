@@ -6,6 +6,7 @@
 #include "broker/base/alloc.h"
 #include "broker/base/clock.h"
 #include "broker/base/err.h"
+#include "broker/base/json.h"
 #include "broker/base/log.h"
 #include "broker/config.h"
 #include "broker/control.h"
@@ -47,6 +48,8 @@ const char *broker_audit_place(const struct config *config)
 /* Where the control socket is when nobody says so. The caller's string. */
 static int default_control_path(const struct environment *environment, char **out, struct err *err)
 {
+	struct quoted q;
+
 	if (geteuid() == 0 || process_is_member(SERVICE_GROUP)) {
 		*out = xstrdup(UNIT_CONTROL_SOCKET);
 		return 0;
@@ -57,6 +60,11 @@ static int default_control_path(const struct environment *environment, char **ou
 			"control socket: neither root nor in group %s, and XDG_RUNTIME_DIR is not "
 			"set; name a path with --control or control_socket",
 			SERVICE_GROUP);
+	if (!json_takes(environment->xdg_runtime_dir))
+		return err_set(err, ERR_USAGE,
+			       "control socket: XDG_RUNTIME_DIR is %s, which is not UTF-8; name "
+			       "another path with --control or control_socket",
+			       quote_str(&q, environment->xdg_runtime_dir));
 	*out = xasprintf("%s/postern/control.sock", environment->xdg_runtime_dir);
 	return 0;
 }
@@ -98,6 +106,7 @@ int broker_open_credential(const struct broker *broker, const struct config *con
 		.sts_endpoint = config->endpoints.sts,
 		.iamcredentials_endpoint = config->endpoints.iamcredentials,
 		.is_ours = broker_is_own_address,
+		.is_our_name = broker_is_own_name,
 		.is_ours_ctx = broker,
 		.client = broker->client,
 		.loop = broker->loop,

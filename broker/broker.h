@@ -115,6 +115,8 @@ struct counters *broker_counters(struct broker *broker, const char *profile);
 /* broker_addresses.c */
 /* True where an endpoint of ours answers there; `broker` is a struct broker. */
 bool broker_is_own_address(const void *broker, const struct address *address);
+/* True where one that listens on that port accepts the name (HOST or HOST:PORT) in Host; likewise. */
+bool broker_is_own_name(const void *broker, const char *name, uint16_t port);
 /* Says what is odd about where the standing endpoints listen. */
 void broker_warn_of_addresses(const struct broker *broker);
 

@@ -8,6 +8,9 @@
 #include "broker/net/bridges.h"
 #include "broker/profile.h"
 #include "broker/session.h"
+#include "emulator/host.h"
+
+#include <string.h>
 
 /* A wildcard address, on either side, is everywhere. */
 static bool answers_at(const struct endpoint *endpoint, const struct address *address)
@@ -19,12 +22,34 @@ static bool answers_at(const struct endpoint *endpoint, const struct address *ad
 		address_same_ip(own, address));
 }
 
-bool broker_is_own_address(const void *ctx, const struct address *address)
-{
-	const struct broker *const broker = ctx;
+/* Who asks for what, of each endpoint that is found on this machine. */
+struct question {
+	const struct address *address; /* or: */
+	const char *name;
+	uint16_t port;
+};
 
+static bool accepts_name(const struct endpoint *endpoint, const struct question *question)
+{
+	const struct address *const own = endpoint_address(endpoint);
+	const char *const advertised = endpoint_profile(endpoint)->settings->advertise_host;
+	char text[ADDRESS_TEXT_SIZE];
+
+	return address_port(own) == question->port &&
+	       host_names_endpoint(question->name, strlen(question->name), advertised,
+				   address_format_ip(own, text));
+}
+
+static bool is_found(const struct endpoint *endpoint, const struct question *question)
+{
+	return question->address ? answers_at(endpoint, question->address) :
+				   accepts_name(endpoint, question);
+}
+
+static bool is_any_found(const struct broker *broker, const struct question *question)
+{
 	for (size_t i = 0; i < broker->service.endpoint_count; i++)
-		if (answers_at(broker->service.endpoints[i], address))
+		if (is_found(broker->service.endpoints[i], question))
 			return true;
 	/* None yet while the broker starts. */
 	if (!broker->sessions)
@@ -32,10 +57,20 @@ bool broker_is_own_address(const void *ctx, const struct address *address)
 	list_for_each(link, sessions_list(broker->sessions)) {
 		const struct session *const session = CONTAINER_OF(link, struct session, link);
 		/* Inside a sandbox is elsewhere: here the address is the machine's metadata server. */
-		if (!session->attachment && answers_at(session->endpoint, address))
+		if (!session->attachment && is_found(session->endpoint, question))
 			return true;
 	}
 	return false;
+}
+
+bool broker_is_own_address(const void *ctx, const struct address *address)
+{
+	return is_any_found(ctx, &(struct question){.address = address});
+}
+
+bool broker_is_own_name(const void *ctx, const char *name, uint16_t port)
+{
+	return is_any_found(ctx, &(struct question){.name = name, .port = port});
 }
 
 void broker_warn_of_addresses(const struct broker *broker)

@@ -17,6 +17,7 @@
 #include "broker/net/loop.h"
 #include "broker/process.h"
 #include "broker/session.h"
+#include "broker/token_cache.h"
 
 #include <string.h>
 
@@ -50,7 +51,7 @@ static int build(struct broker *broker, struct next *next, struct err *err)
 	return service_build(broker, next->config, &broker->service, &next->service, err);
 }
 
-static bool same_place(const char *a, const char *b)
+static bool same_text(const char *a, const char *b)
 {
 	return a == b || (a && b && !strcmp(a, b));
 }
@@ -69,8 +70,10 @@ static void swap(struct broker *broker, struct next *next)
 {
 	const struct config *const config = next->config;
 	const struct config *const old = broker->service.config;
+	const bool billed_elsewhere =
+		!same_text(config->source.quota_project, old->source.quota_project);
 
-	if (!same_place(config->broker.control_socket, old->broker.control_socket))
+	if (!same_text(config->broker.control_socket, old->broker.control_socket))
 		log_warning("control_socket: changed, which takes a restart; the old one stays");
 	log_init(config->broker.log_level, broker->environment.journal_stream != NULL);
 	http_client_set_ca_file(broker->client, config->endpoints.ca_file);
@@ -78,6 +81,9 @@ static void swap(struct broker *broker, struct next *next)
 	swap_audit(broker, next->audit);
 	sessions_recheck(broker->sessions);
 	broker_set_source(broker, next->credential);
+	/* What Google refused for the sake of that project it may allow now. */
+	if (billed_elsewhere)
+		token_cache_source_changed(broker->cache);
 	config_unref(next->config);
 }
 

@@ -110,7 +110,7 @@ static const struct config_key profile_keys[] = {
 	KEY(listen, listen, .expect = EXPECT_LISTEN),
 	KEY(allow_peers, peers, .fallback = "auto", .expect = EXPECT_PEERS),
 	KEY(advertise_host, host, .fallback = "host.docker.internal", .expect = EXPECT_HOST),
-	KEY(project_number, number, .expect = "must be a number of at most 20 digits"),
+	KEY(project_number, number, .expect = "must be a number from 1 to 9223372036854775807"),
 	KEY(endpoint_rate, unsigned, .expect = EXPECT_RATE, .max = 1000000),
 	KEY(endpoint_connections, unsigned, .expect = EXPECT_CONNECTIONS, .min = 1, .max = 2048),
 };

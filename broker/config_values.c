@@ -3,6 +3,7 @@
 
 #include "broker/base/alloc.h"
 #include "broker/base/err.h"
+#include "broker/base/json.h"
 #include "broker/base/log.h"
 #include "broker/base/parse.h"
 #include "broker/base/strv.h"
@@ -157,6 +158,9 @@ static int parse_path(const struct config_key *key, const char *text, void *fiel
 		return err_set(why, ERR_INVALID, "%zu bytes are too many", len);
 	if (text[0] != '/' || text[len - 1] == '/' || has_control(text))
 		return -1;
+	/* Clients are told of some, in JSON. */
+	if (!json_takes(text))
+		return err_set(why, ERR_INVALID, "not UTF-8");
 	return keep_string(text, field);
 }
 
@@ -225,16 +229,15 @@ static int parse_location(const struct config_key *key, const char *text, void *
 	return is_lower_name(text, "-") ? keep_string(text, field) : -1;
 }
 
+/* As the emulator serves it: what JSON has for a number here is an int64. */
 static int parse_number(const struct config_key *key, const char *text, void *field,
 			struct err *why)
 {
-	const size_t len = strlen(text);
+	uint64_t value;
 
 	(void)key;
 	(void)why;
-	if (!len || len > 20 || strspn(text, "0123456789") != len)
-		return -1;
-	return keep_string(text, field);
+	return parse_uint(text, 1, INT64_MAX, &value) ? -1 : keep_string(text, field);
 }
 
 /* Fills `why` with what keeps the text from being an e-mail address, where it can be told. */

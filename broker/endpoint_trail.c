@@ -11,10 +11,10 @@
 /* How often changed counts reach the audit trail. */
 #define COUNTS_MS 60000
 
-static void add_names(const struct endpoint *endpoint, json_t *event)
+static void add_names(const struct endpoint *endpoint, const struct profile *profile, json_t *event)
 {
 	audit_add(event, "session", endpoint->session);
-	audit_add(event, "profile", endpoint->profile->settings->name);
+	audit_add(event, "profile", profile->settings->name);
 	audit_add(event, "label", endpoint->label);
 }
 
@@ -23,7 +23,7 @@ static void on_counts(struct timer *timer)
 	const struct endpoint *const endpoint = CONTAINER_OF(timer, struct endpoint, counts_timer);
 	json_t *const event = audit_event(endpoint->context.audit, "session.counts");
 
-	add_names(endpoint, event);
+	add_names(endpoint, endpoint->profile, event);
 	audit_add_int(event, "requests", (int64_t)endpoint->counts.requests);
 	audit_add_int(event, "tokens", (int64_t)endpoint->counts.tokens);
 	audit_add_int(event, "refused", (int64_t)endpoint->counts.refused);
@@ -57,6 +57,8 @@ void trail_refusal(struct endpoint *endpoint, struct profile *profile,
 
 	endpoint->counts.refused++;
 	counters_refused(profile->counters, refusal->reason);
+	/* One that waited may be of the profile that the endpoint had before. */
+	refusal_log_set_profile(endpoint->refusals, profile->settings->name);
 	refusal_log_note(endpoint->refusals, refusal, address_format_ip(peer, text));
 }
 
@@ -68,7 +70,7 @@ int trail_serve(struct endpoint *endpoint, const struct profile *profile,
 	if (endpoint->served == answer->token)
 		return 0;
 	json_t *const event = audit_event(endpoint->context.audit, "token.serve");
-	add_names(endpoint, event);
+	add_names(endpoint, profile, event);
 	audit_add(event, "peer", address_format_ip(peer, text));
 	audit_add(event, "account", profile->settings->service_account);
 	audit_add(event, "route", "token");

@@ -34,6 +34,7 @@ struct mint {
 	char ref[TOKEN_REF_SIZE];
 	char source[SECRET_FINGERPRINT_SIZE]; /* the source's token that was used */
 	int64_t began_ms;
+	int64_t skew_s; /* that was known then */
 	struct credential_route route;
 	struct credential_call *source_call;
 	struct iam_call *iam_call;
@@ -71,6 +72,11 @@ void minter_set_audit(struct minter *minter, struct audit *audit)
 unsigned minter_busy(const struct minter *minter)
 {
 	return minter->busy;
+}
+
+int64_t minter_skew_s(const struct minter *minter)
+{
+	return minter->skew_s;
 }
 
 const struct minter_stats *minter_stats(const struct minter *minter)
@@ -208,15 +214,27 @@ static void note_skew(struct mint *mint, int64_t skew_s)
  * What was signed by a clock that was off, without our knowing, is refused by more than one name: the next
  * assertion is corrected.
  */
-static void excuse_skew(const struct mint *mint, int64_t skew_before_s, struct failure *failure)
+static void excuse_skew(const struct mint *mint, struct failure *failure)
 {
-	const int64_t found_s = mint->minter->skew_s - skew_before_s;
+	/* Since this mint began: others beside it may have found it first. */
+	const int64_t found_s = mint->minter->skew_s - mint->skew_s;
 
 	if (failure->http_status != 401 || (found_s <= SKEW_WARN_S && found_s >= -SKEW_WARN_S))
 		return;
 	failure->class = FAILURE_TRANSIENT;
 	failure->public = FAILURE_TEMPORARY;
 	failure->source_token_refused = true;
+}
+
+/* A clock that is off is a reason to be refused: what is signed next is corrected. */
+static void learn_skew(struct mint *mint, struct failure *failure)
+{
+	const int64_t wall_ms = clock_wall_ms(mint->minter->options.timers->clock);
+
+	if (!failure->date_s)
+		return;
+	note_skew(mint, wall_ms / 1000 - failure->date_s);
+	excuse_skew(mint, failure);
 }
 
 /*
@@ -250,17 +268,21 @@ static void on_token(void *ctx, const struct iam_token *token, const struct fail
 		return;
 	}
 	own = *failure;
-	/* A clock that is off is a reason to be refused: what is signed next is corrected. */
-	if (own.date_s) {
-		const int64_t before_s = mint->minter->skew_s;
-		note_skew(mint,
-			  clock_wall_ms(mint->minter->options.timers->clock) / 1000 - own.date_s);
-		excuse_skew(mint, before_s, &own);
-	}
+	learn_skew(mint, &own);
 	if (own.source_token_refused)
 		judge_refusal(mint, &own);
 	else
 		mint->minter->refused[0] = '\0';
+	fail(mint, &own);
+}
+
+/* Who gives subject tokens, or the machine's own server, may have a clock that is not Google's. */
+static void fail_at_source(struct mint *mint, const struct failure *failure)
+{
+	struct failure own = *failure;
+
+	if (own.step == FAILURE_STEP_IMPERSONATE)
+		learn_skew(mint, &own);
 	fail(mint, &own);
 }
 
@@ -271,7 +293,7 @@ static void on_source(void *ctx, struct secret *token, const struct failure *fai
 
 	mint->source_call = NULL;
 	if (failure) {
-		fail(mint, failure);
+		fail_at_source(mint, failure);
 		return;
 	}
 	if (credential_is_offline(mint->route.credential)) {
@@ -312,6 +334,9 @@ static struct mint *start(void *ctx, const struct token_key *key, const char *re
 	mint->route =
 		credential_route(minter->options.credential, key->service_account, key->delegates);
 	credential_hold(mint->route.credential);
+	/* It may be a newer one than that with which the clock was seen to be off. */
+	mint->skew_s = minter->skew_s;
+	credential_set_skew(mint->route.credential, mint->skew_s);
 	mint->done = done;
 	mint->done_ctx = done_ctx;
 	mint->source_call = credential_get_token(mint->route.credential, on_source, mint);

@@ -53,4 +53,7 @@ extern const struct mint_ops minter_ops;
 /* Mints under way. */
 unsigned minter_busy(const struct minter *minter);
 
+/* Our wall clock minus Google's, as last seen. */
+int64_t minter_skew_s(const struct minter *minter);
+
 const struct minter_stats *minter_stats(const struct minter *minter);

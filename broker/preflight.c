@@ -8,12 +8,17 @@
 #include "broker/config.h"
 #include "broker/credential/credential.h"
 #include "broker/google/iam.h"
+#include "broker/minter.h"
+#include "broker/net/http_client.h"
 #include "broker/net/loop.h"
 #include "broker/profile.h"
 #include "broker/token_cache.h"
 
-/* How long a token is waited for: longer than the two calls to Google that bring it. */
-#define MINT_WAIT_MS 65000
+/*
+ * How long a token is waited for: longer than the longest way to one, a program for the subject token (2
+ * minutes) and three calls to Google, for the token service, the account in between and the mint.
+ */
+#define MINT_WAIT_MS (120000 + 3 * HTTP_CLIENT_CALL_TIMEOUT_MS + 5000)
 
 struct preflight_call {
 	struct broker *broker;
@@ -171,7 +176,8 @@ static void on_now(struct timer *timer)
 	const struct profile_config *const settings = call->profile->settings;
 	struct token_answer answer;
 
-	if (credential_is_offline(call->broker->credential) && !call->wait.done)
+	/* Begun offline: that is what was known, whatever the source has become since. */
+	if (!call->wait.done)
 		pass(call);
 	else if (token_request(call->tokens, settings->refresh_margin_s, &call->wait, &answer))
 		on_token(call, &answer);
@@ -189,7 +195,8 @@ static void ask_source(struct preflight_call *call)
 	call->first = xstrdup(first);
 	call->source = route.credential;
 	credential_hold(call->source);
-	call->source_call = credential_get_token(route.credential, on_source, call);
+	credential_set_skew(call->source, minter_skew_s(call->broker->minter));
+	call->source_call = credential_get_iam_token(route.credential, on_source, call);
 }
 
 struct preflight_call *preflight_start(struct broker *broker,

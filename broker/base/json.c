@@ -36,6 +36,13 @@ json_t *json_read_object(const char *bytes, size_t len)
 	return NULL;
 }
 
+bool json_takes(const char *text)
+{
+	json_auto_t *string = json_string(text);
+
+	return string;
+}
+
 const char *json_get_string(const json_t *object, const char *key)
 {
 	return json_string_value(json_object_get(object, key));

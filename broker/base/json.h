@@ -7,6 +7,7 @@
 #include "broker/base/compiler.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -21,6 +22,9 @@ void json_clear_on_free(void);
  * reference.
  */
 NODISCARD json_t *json_read_object(const char *bytes, size_t len);
+
+/* Whether a text can be a string of JSON: it is UTF-8. */
+bool json_takes(const char *text);
 
 /* The string at `key` of an object; NULL where there is none, or something else. Borrowed. */
 const char *json_get_string(const json_t *object, const char *key);

@@ -45,10 +45,11 @@ int log_level_by_name(const char *name)
 	return -1;
 }
 
-int write_unless_full(int fd, const char *data, size_t len)
+int write_unless_full(int fd, const char *data, size_t len, size_t *written)
 {
 	struct pollfd pfd = {.fd = fd, .events = POLLOUT};
 
+	*written = 0;
 	while (len) {
 		/* A pipe that polls writable takes PIPE_BUF bytes without waiting, not more. */
 		if (poll(&pfd, 1, 0) != 1 || !(pfd.revents & POLLOUT))
@@ -60,6 +61,7 @@ int write_unless_full(int fd, const char *data, size_t len)
 			return -1;
 		data += n;
 		len -= (size_t)n;
+		*written += (size_t)n;
 	}
 	return 0;
 }
@@ -68,6 +70,7 @@ void log_write(enum log_level level, const char *fmt, ...)
 {
 	/* Not above PIPE_BUF, see write_unless_full(). */
 	char line[4096];
+	size_t written;
 	va_list ap;
 
 	if (!log_enabled(level))
@@ -86,7 +89,7 @@ void log_write(enum log_level level, const char *fmt, ...)
 		if (*p == '\n' || *p == '\r')
 			*p = ' ';
 	line[head + n] = '\n';
-	if (write_unless_full(STDERR_FILENO, line, (size_t)(head + n) + 1))
+	if (write_unless_full(STDERR_FILENO, line, (size_t)(head + n) + 1, &written))
 		state.lost++;
 }
 

@@ -51,7 +51,8 @@ const char *quote_str(struct quoted *quoted, const char *s);
 
 /*
  * Writes to a descriptor that may be a pipe whose reader has stopped, without ever waiting for it.
- * Returns 0, or -1 where the line was lost: all of it if it has at most PIPE_BUF bytes, else perhaps
- * only its end.
+ * Returns 0, or -1 where the line was lost: all of it, or only its end. A pipe takes up to PIPE_BUF bytes
+ * whole or not at all; a file on a disk that becomes full may take any part. `written` is how many bytes
+ * were, either way.
  */
-NODISCARD int write_unless_full(int fd, const char *data, size_t len);
+NODISCARD int write_unless_full(int fd, const char *data, size_t len, size_t *written);

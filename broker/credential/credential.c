@@ -21,6 +21,7 @@ struct credential_call {
 	struct list link;   /* among the credential's waiters */
 	struct timer timer; /* or on its way to its result */
 	struct credential *credential;
+	const char *service; /* that the token is for; static */
 	credential_done *done;
 	void *ctx;
 };
@@ -176,7 +177,7 @@ static void finish_with_made(struct credential_call *call)
 	AUTO_SECRET struct secret *token = NULL;
 	struct failure failure;
 
-	if (call->credential->ops->make(call->credential, &token, &failure))
+	if (call->credential->ops->make(call->credential, call->service, &token, &failure))
 		finish(call, NULL, &failure);
 	else
 		finish(call, token, NULL);
@@ -200,13 +201,14 @@ static void result_is_due(struct timer *timer)
 	finish(call, token, NULL);
 }
 
-struct credential_call *credential_get_token(struct credential *credential, credential_done *done,
-					     void *ctx)
+static struct credential_call *get_token(struct credential *credential, const char *service,
+					 credential_done *done, void *ctx)
 {
 	struct credential_call *const call = xcalloc(1, sizeof(*call));
 
 	count_call(credential, true);
 	call->credential = credential;
+	call->service = service;
 	call->done = done;
 	call->ctx = ctx;
 	if (credential->ops->make || token_is_fresh(credential))
@@ -214,6 +216,18 @@ struct credential_call *credential_get_token(struct credential *credential, cred
 	else
 		wait_for_refresh(call);
 	return call;
+}
+
+struct credential_call *credential_get_token(struct credential *credential, credential_done *done,
+					     void *ctx)
+{
+	return get_token(credential, "iamcredentials", done, ctx);
+}
+
+struct credential_call *credential_get_iam_token(struct credential *credential,
+						 credential_done *done, void *ctx)
+{
+	return get_token(credential, "iam", done, ctx);
 }
 
 void credential_call_cancel(struct credential_call *call)

@@ -45,6 +45,8 @@ struct credential_options {
 	const char *iamcredentials_endpoint;
 	/* Whether one of our own endpoints is there: it is no metadata server to ask. May be NULL. */
 	bool (*is_ours)(const void *ctx, const struct address *address);
+	/* Whether one of them, on that port, takes requests by that name (HOST or HOST:PORT) in Host. */
+	bool (*is_our_name)(const void *ctx, const char *name, uint16_t port);
 	const void *is_ours_ctx;
 	struct http_client *client;
 	struct loop *loop;	    /* for children */
@@ -102,6 +104,12 @@ bool credential_is_offline(const struct credential *credential);
  */
 NODISCARD struct credential_call *credential_get_token(struct credential *credential,
 						       credential_done *done, void *ctx);
+/*
+ * The same for calling IAM itself: what a source signs on its own names whom it is for, and nobody else
+ * takes it.
+ */
+NODISCARD struct credential_call *credential_get_iam_token(struct credential *credential,
+							   credential_done *done, void *ctx);
 /* Ends it without the callback. NULL is fine. */
 void credential_call_cancel(struct credential_call *call);
 

@@ -18,8 +18,9 @@
 struct credential_ops {
 	const char *type; /* what the status page calls it */
 	bool offline;
-	/* A new token for each call, made on the spot. */
-	int (*make)(struct credential *credential, struct secret **out, struct failure *failure);
+	/* A new token for each call, made on the spot, for a service such as "iam" of the universe. */
+	int (*make)(struct credential *credential, const char *service, struct secret **out,
+		    struct failure *failure);
 	/* Asks for a token; ends, later, with one credential_publish(). */
 	void (*refresh)(struct credential *credential);
 	/* Whether it impersonates that account, and then what is behind it; may be NULL. */

@@ -37,6 +37,7 @@ struct metadata {
 	char *host; /* HOST or HOST:PORT */
 	char *universe;
 	bool (*is_ours)(const void *ctx, const struct address *address);
+	bool (*is_our_name)(const void *ctx, const char *name, uint16_t port);
 	const void *is_ours_ctx;
 	enum question next;
 	struct http_call *call; /* under way, or NULL */
@@ -179,8 +180,9 @@ static void ask(struct metadata *self)
 }
 
 /*
- * Asking ourselves, we would wait for our own answer. Another name than localhost goes into Host, where
- * our endpoints do not accept it.
+ * Asking ourselves, we would wait for our own answer. No resolver is asked where a name leads: it goes into
+ * Host, and our endpoints accept a few. By such a name, and on the port of one of them, a server that is
+ * another's is refused as well; it has an address.
  */
 static bool is_ours(const struct metadata *self)
 {
@@ -190,14 +192,16 @@ static bool is_ours(const struct metadata *self)
 	for (size_t i = 0; self->is_ours && i < count; i++)
 		if (self->is_ours(self->is_ours_ctx, &addresses[i]))
 			return true;
-	return false;
+	/* Where localhost is, is known. */
+	return count < 2 && self->is_our_name &&
+	       self->is_our_name(self->is_ours_ctx, self->host, host_port_port(self->host, PORT));
 }
 
 static void refuse_ours(struct timer *timer)
 {
 	fail(CONTAINER_OF(timer, struct metadata, timer), FAILURE_PERMANENT, "own_endpoint",
 	     "metadata_host under [source] is an endpoint of this broker: name the machine's own "
-	     "metadata server");
+	     "metadata server, by its address");
 }
 
 static void metadata_refresh(struct credential *credential)
@@ -241,6 +245,7 @@ int metadata_open(const struct credential_options *options, struct credential **
 	self->host = xstrdup(options->metadata_host);
 	self->universe = xstrdup(options->universe_domain);
 	self->is_ours = options->is_ours;
+	self->is_our_name = options->is_our_name;
 	self->is_ours_ctx = options->is_ours_ctx;
 	*out = &self->base;
 	if (!is_ours(self))
@@ -248,6 +253,6 @@ int metadata_open(const struct credential_options *options, struct credential **
 	credential_free(TAKE(*out));
 	return err_set(err, ERR_INVALID,
 		       "source metadata: metadata_host %s is an endpoint of this broker: name the "
-		       "machine's own metadata server under [source]",
+		       "machine's own metadata server under [source], by its address",
 		       options->metadata_host);
 }

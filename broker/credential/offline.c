@@ -17,11 +17,13 @@ struct offline {
 	struct credential base;
 };
 
-static int offline_make(struct credential *credential, struct secret **out, struct failure *failure)
+static int offline_make(struct credential *credential, const char *service, struct secret **out,
+			struct failure *failure)
 {
 	char token[sizeof(PREFIX) + HEX_DIGITS] = PREFIX;
 
 	(void)credential;
+	(void)service;
 	(void)failure;
 	random_hex(token + strlen(PREFIX), HEX_DIGITS + 1);
 	*out = secret_new(token, strlen(token));

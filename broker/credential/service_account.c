@@ -26,25 +26,26 @@ struct service_account {
 	struct credential base;
 	struct jwt_key *key;
 	char *key_id; /* NULL where the file has none */
-	char *audience;
+	char *universe;
 };
 
 /*
  * A new assertion for each call. A kept one would go stale in a suspend or a clock step and then be
  * sent again and again.
  */
-static int service_account_make(struct credential *credential, struct secret **out,
-				struct failure *failure)
+static int service_account_make(struct credential *credential, const char *service,
+				struct secret **out, struct failure *failure)
 {
 	const struct service_account *const self =
 		CONTAINER_OF(credential, struct service_account, base);
 	const json_int_t wall_s = clock_wall_ms(credential->timers->clock) / 1000;
 	const json_int_t iat_s = wall_s - credential->skew_s - BACKDATE_S;
+	AUTO_FREE char *audience = xasprintf("https://%s.%s/", service, self->universe);
 	struct err err;
 
 	json_auto_t *claims = json_pack("{s:s, s:s, s:s, s:I, s:I}", "iss", credential->principal,
-					"sub", credential->principal, "aud", self->audience, "iat",
-					iat_s, "exp", iat_s + LIFE_S);
+					"sub", credential->principal, "aud", audience, "iat", iat_s,
+					"exp", iat_s + LIFE_S);
 	if (!jwt_sign(self->key, self->key_id, claims, out, &err))
 		return 0;
 	failure_set(failure, FAILURE_STEP_SOURCE, FAILURE_PERMANENT, "bad_key",
@@ -58,7 +59,7 @@ static void service_account_free(struct credential *credential)
 
 	jwt_key_free(self->key);
 	free(self->key_id);
-	free(self->audience);
+	free(self->universe);
 	free(self);
 }
 
@@ -98,7 +99,7 @@ int service_account_new(const struct credential_file *file, struct credential **
 			  file->path, email);
 	self->key = key;
 	self->key_id = key_id ? xstrdup(key_id) : NULL;
-	self->audience = xasprintf("https://iamcredentials.%s/", file->options->universe_domain);
+	self->universe = xstrdup(file->options->universe_domain);
 	*out = &self->base;
 	return 0;
 }

@@ -50,6 +50,17 @@ bool text_is_host_port(const char *text)
 	return !*end || (*end == ':' && !parse_uint(end + 1, 1, UINT16_MAX, &port));
 }
 
+uint16_t host_port_port(const char *text, uint16_t port)
+{
+	const char *end = NULL;
+	uint64_t written = port;
+	AUTO_FREE char *host = copy_host(text, &end);
+
+	if (host && *end == ':' && parse_uint(end + 1, 1, UINT16_MAX, &written))
+		return port;
+	return (uint16_t)written;
+}
+
 size_t host_port_addresses(const char *text, uint16_t port, struct address out[static 2])
 {
 	static const char *const loopbacks[] = {"127.0.0.1", "::1"};

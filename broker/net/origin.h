@@ -27,6 +27,9 @@ bool text_is_host_port(const char *text);
  */
 size_t host_port_addresses(const char *text, uint16_t port, struct address out[static 2]);
 
+/* The port of such a text; `port` where it has none. */
+uint16_t host_port_port(const char *text, uint16_t port);
+
 /* Of a parsed origin. */
 bool origin_is_plain(const char *origin);
 /* True for localhost and the literal loopback addresses; no resolver is asked. */

@@ -20,16 +20,18 @@ MAX_LONG_LIFETIME_NS = 43200 * 10**9
 OIDC_SCOPES = frozenset({"openid", "email", "profile"})  # gcloud's own mints ask for openid
 
 
-def authenticate(state: State, request: Request, *, self_signed: bool) -> tuple[str, set[str]]:
-    """Who calls, and with which scopes; 401 otherwise (RFC 6750 3)."""
+def authenticate(state: State, request: Request, *,
+                 self_signed: str | None) -> tuple[str, set[str]]:
+    """Who calls, and with which scopes; 401 otherwise (RFC 6750 3). A service that takes JWTs that
+    accounts sign themselves is given by its audience."""
     bearer = request.bearer
     if bearer is None:
         raise Refusal(api_error(401, reason="CREDENTIALS_MISSING", note="no bearer token"))
     if jwt.looks_like_jwt(bearer):
-        if not self_signed:
+        if self_signed is None:
             raise Refusal(api_error(401, reason="ACCESS_TOKEN_TYPE_UNSUPPORTED",
                                     note="a JWT where an access token is due"))
-        return _self_signed(state, bearer), {CLOUD_PLATFORM}
+        return _self_signed(state, bearer, self_signed), {CLOUD_PLATFORM}
     with state.lock:
         token = state.tokens.get(bearer)
         if token is None:
@@ -46,14 +48,14 @@ def authenticate(state: State, request: Request, *, self_signed: bool) -> tuple[
     return token.principal, set(token.scopes)
 
 
-def _self_signed(state: State, bearer: str) -> str:
+def _self_signed(state: State, bearer: str, audience: str) -> str:
     """A service account's own JWT as the bearer (AIP-4111, the audience form)."""
     try:
         claims = jwt.verify(bearer, state.keys_of, need_kid=True)
         if claims.get("sub") != claims["iss"]:
             raise jwt.JwtError("sub is not iss")
-        if claims.get("aud") != state.iam_audience:
-            raise jwt.JwtError(f"aud is not {state.iam_audience}")
+        if claims.get("aud") != audience:
+            raise jwt.JwtError(f"aud is not {audience}")
         if "scope" in claims:
             raise jwt.JwtError("aud and scope exclude each other")
         jwt.check_times(claims, state.now_s())
@@ -173,7 +175,7 @@ def rfc3339(at_ns: int, fraction_digits: int = 0, offset: str | None = None) -> 
 def generate_access_token(state: State, request: Request, step: Step) -> Answer:
     """projects.serviceAccounts.generateAccessToken."""
     with state.lock:
-        caller, scopes = authenticate(state, request, self_signed=True)
+        caller, scopes = authenticate(state, request, self_signed=state.iam_credentials_audience)
         request.principal = caller
         need_scope(scopes, {CLOUD_PLATFORM, IAM_SCOPE}, SERVICE, METHOD)
         need_quota_project(state, request, caller, SERVICE)
@@ -202,7 +204,8 @@ def generate_access_token(state: State, request: Request, step: Step) -> Answer:
 def test_iam_permissions(state: State, request: Request, step: Step) -> Answer:
     """projects.serviceAccounts.testIamPermissions: the subset that the caller holds."""
     with state.lock:
-        caller, scopes = authenticate(state, request, self_signed=False)
+        caller, scopes = authenticate(state, request, self_signed=state.iam_audience)
+        request.principal = caller
         need_scope(scopes, {CLOUD_PLATFORM, IAM_SCOPE}, "iam.googleapis.com",
                    "google.iam.admin.v1.IAM.TestIamPermissions")
         need_quota_project(state, request, caller, "iam.googleapis.com")

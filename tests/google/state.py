@@ -87,7 +87,8 @@ class State:
     def __init__(self, project: str, universe: str = "googleapis.com") -> None:
         self.lock = threading.RLock()
         self.project = project
-        self.iam_audience = f"https://iamcredentials.{universe}/"
+        self.iam_credentials_audience = f"https://iamcredentials.{universe}/"
+        self.iam_audience = f"https://iam.{universe}/"
         self.token_audiences = {f"https://oauth2.{universe}/token"}
         self.clock_offset_s = 0.0
         self.source_life_s: float = 3599

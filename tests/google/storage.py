@@ -18,7 +18,7 @@ def list_objects(state: State, request: Request, step: Step) -> Answer:
     """objects.list: the object is called what a model says. The caller may use some project."""
     (bucket,) = request.parts
     with state.lock:
-        caller, scopes = authenticate(state, request, self_signed=False)
+        caller, scopes = authenticate(state, request, self_signed=None)
         need_scope(scopes, SCOPES, SERVICE, "google.storage.objects.list")
         account = state.accounts.get(caller)
         if account is None or not account.projects:

@@ -277,6 +277,12 @@ def test_permissions_are_tested_for_the_caller(google: Standin) -> None:
     reply = post(google, path, body, google.issue_source_token())
     assert reply.json == {"permissions": [GET_ACCESS_TOKEN]}
     assert post(google, path, body, google.issue_minted_token()).json == {}
+    # AIP-4111: the audience of a JWT is the one service that takes it
+    signed = assertion(google, aud="https://iam.googleapis.com/")
+    assert post(google, path, body, signed).json == {"permissions": [GET_ACCESS_TOKEN]}
+    assert google.calls[-1].principal == SOURCE_ACCOUNT and mint(google, signed).status == 401
+    reply = post(google, path, body, assertion(google))
+    assert (reply.status, reply.reason) == (401, "ACCESS_TOKEN_TYPE_UNSUPPORTED")
 
 
 # the models

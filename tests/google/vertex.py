@@ -21,7 +21,7 @@ def _admit(state: State, request: Request) -> dict[str, Any]:
     """An access token of a principal with aiplatform.endpoints.predict in this project."""
     project, location, model = request.parts
     with state.lock:
-        caller, scopes = authenticate(state, request, self_signed=False)
+        caller, scopes = authenticate(state, request, self_signed=None)
         need_scope(scopes, {CLOUD_PLATFORM}, SERVICE,
                    "google.cloud.aiplatform.v1.PredictionService.GenerateContent")
         need_quota_project(state, request, caller, SERVICE)

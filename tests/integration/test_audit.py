@@ -7,7 +7,10 @@ import hashlib
 import json
 import os
 import re
+import resource
+import signal
 import stat
+from typing import Any
 
 import pytest
 
@@ -117,6 +120,46 @@ def test_a_lost_line_is_said_where_it_is_not_required(start: Starter) -> None:
     assert broker.token().token
     assert broker.get("/unknown").status == 404
     assert len(re.findall("^error: audit: ", broker.log, re.M)) == 1
+
+
+def limit_files(broker: Broker, size: int) -> None:
+    """How large a file it may write: what a full disk does, of one process."""
+    resource.prlimit(broker.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
+def whole_lines(broker: Broker) -> tuple[list[dict[str, Any]], int]:
+    """The lines of the trail that are JSON, and how many are not."""
+    lines, torn = [], 0
+    for text in (broker.directory / "audit.jsonl").read_text().splitlines():
+        try:
+            lines.append(json.loads(text))
+        except ValueError:
+            torn += 1
+    return lines, torn
+
+
+@pytest.mark.parametrize("after", ["nothing", "reload", "restart"])
+def test_a_torn_line_takes_no_other_along(start: Starter, after: str) -> None:
+    """The disk became full within a line; the next whole one was written behind its half."""
+    broker = start(broker={"audit_required": "yes"}, prefix=["env", "--ignore-signal=XFSZ"])
+    limit_files(broker, (broker.directory / "audit.jsonl").stat().st_size + 20)
+    assert broker.token().status == 503
+    if after == "restart":
+        broker.kill()
+        broker.start()
+    else:
+        limit_files(broker, resource.RLIM_INFINITY)
+    if after == "reload":
+        broker.signal(signal.SIGHUP)
+        eventually("the reload on record", lambda: any(
+            line["event"] == "config.reload" for line in whole_lines(broker)[0]))
+    broker.until_token()
+    lines, torn = whole_lines(broker)
+    assert torn == 1
+    assert [line["event"] for line in lines if line["event"] == "token.serve"] == ["token.serve"]
+    # what was first written after it
+    first = {"nothing": "token.serve", "reload": "config.reload", "restart": "broker.start"}[after]
+    assert lines[1]["event"] == first
 
 
 @pytest.mark.parametrize("account", [1, 300])

@@ -289,6 +289,16 @@ def test_without_a_runtime_directory_a_user_must_name_a_path(directory: Path) ->
     assert done.returncode == 2 and "--control" in done.stderr
 
 
+def test_a_runtime_directory_that_no_answer_can_name_is_refused(directory: Path) -> None:
+    """Whoever asked for a session inside was told of it in JSON, and that ended the broker."""
+    runtime = directory / "\udce9"
+    runtime.mkdir()
+    done = run("--service-account", ACCOUNT, "--project", PROJECT, "--source", "offline",
+               home=directory, prefix=as_a_user(), env={"XDG_RUNTIME_DIR": str(runtime)})
+    assert done.returncode == 2 and "--control" in done.stderr
+    assert f'XDG_RUNTIME_DIR is "{directory}/\\xe9", which is not UTF-8' in done.stderr
+
+
 @pytest.mark.real_time
 def test_readiness_ends_with_the_drain(broker: Broker, google: Standin) -> None:
     google.hold(MINT)

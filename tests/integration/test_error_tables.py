@@ -27,6 +27,8 @@ from .broker import Broker
 from .conftest import new_directory
 from .deadline import FACTOR
 from .failure_matrix import LOGIN_EXPIRED, MINT, NO_ACCOUNT, NOT_ALLOWED, TEMPORARY
+from .http1 import TOKEN
+from .http1 import request as ask
 from .test_mint_failures import assert_reported, explanation
 from .test_sources import MIDDLE, from_file
 from .test_upstream import mute
@@ -256,3 +258,46 @@ def test_a_skew_is_told_with_the_refusal(artifacts: Path, request: pytest.Fixtur
     assert text == TEMPORARY and "http_status=401" in line
     # a loaded machine reads the answer seconds after it was dated
     assert re.search(rf"the host's clock is 7(19|20)\d s {told} Google's: set it", line)
+
+
+@pytest.mark.parametrize("impersonated", [False, True])
+def test_a_skew_excuses_all_who_signed_before_it_was_known(
+        artifacts: Path, google: Standin, request: pytest.FixtureRequest,
+        impersonated: bool) -> None:
+    """Of two first mints at once the second one was refused for good."""
+    google.add_account(MIDDLE)
+    google.grant(SOURCE_ACCOUNT, MIDDLE)
+    google.grant(MIDDLE, ACCOUNT)
+    google.clock_offset_s = -600.0
+    file = (google.write_impersonated(account=MIDDLE, source=google.service_account_key())
+            if impersonated else google.write_service_account())
+    google.hold(MINT)
+    with Broker(new_directory(artifacts, request.node.nodeid), google, source=from_file(file),
+                profiles={"one": {}, "two": {"lifetime": "30m"}}) as broker, \
+            broker.client("one") as one, broker.client("two") as two:
+        for client in (one, two):
+            client.send(ask(TOKEN))
+            assert broker.get("/", "two").status == 200  # what was sent before it is read
+        # impersonated, both wait for the one token of the account in between
+        google.wait_for(MINT, 1 if impersonated else 2)
+        google.release(MINT)
+        assert [explanation(client.read())[0] for client in (one, two)] == [TEMPORARY] * 2
+        for profile in ("one", "two"):
+            broker.until_token(profile)
+
+
+def test_a_skew_is_learned_where_the_source_impersonates(artifacts: Path, google: Standin,
+                                                         request: pytest.FixtureRequest) -> None:
+    """The key within a file signed by a clock that was off, and each try after it, for ever."""
+    google.add_account(MIDDLE)
+    google.grant(SOURCE_ACCOUNT, MIDDLE)
+    google.grant(MIDDLE, ACCOUNT)
+    google.clock_offset_s = -600.0
+    file = google.write_impersonated(account=MIDDLE, source=google.service_account_key())
+    with Broker(new_directory(artifacts, request.node.nodeid), google,
+                source=from_file(file)) as broker:
+        text, ref = explanation(broker.token())
+        line = assert_reported(broker, ref)
+        broker.wait_for_log(r"^warning: clock: .* ahead of ")
+        broker.until_token()
+    assert text == TEMPORARY and "step=impersonate http_status=401" in line

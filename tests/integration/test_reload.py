@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.google.standin import ACCOUNT, SOURCE_ACCOUNT, USER, Standin
+from tests.google.script import Step
+from tests.google.standin import ACCOUNT, PROJECT, SOURCE_ACCOUNT, USER, Standin
 
 from . import procfs
 from .broker import Broker
@@ -134,6 +135,27 @@ def test_refusals_are_of_the_profile_that_an_endpoint_has(start: Starter,
             "request.refuse", profile=profile, reason="flavor")] == counts
 
 
+@pytest.mark.real_time
+@pytest.mark.parametrize(("step", "event", "status"), [
+    (Step(), "token.serve", 200), (Step(reason="IAM_PERMISSION_DENIED"), "request.refuse", 403)],
+    ids=["token", "refusal"])
+def test_who_waited_is_on_record_with_the_profile_it_was_served_by(
+        start: Starter, google: Standin, free_ports: list[int], step: Step, event: str,
+        status: int) -> None:
+    """The audit trail named the profile that had got the endpoint meanwhile."""
+    one, two = ({"listen": f"127.0.0.1:{port}"} for port in free_ports)
+    broker = start(google, profiles={"one": one, "two": {**two, "lifetime": "30m"}})
+    google.hold(MINT)
+    google.script(MINT, step)
+    with broker.client("one") as client:
+        client.send(request(TOKEN))
+        google.wait_for(MINT)
+        reloads(broker, profiles={"one": two, "two": {**one, "lifetime": "30m"}})
+        google.release(MINT)
+        assert client.read().status == status
+    assert broker.wait_for_audit(event)["profile"] == "one"
+
+
 def test_an_answer_outlives_the_profile_it_is_of(start: Starter) -> None:
     """The body of one that was still to be sent was freed with its profile."""
     broker = start(broker={"endpoint_rate": 1}, profiles={"one": {}, "two": {}})
@@ -195,6 +217,16 @@ def test_a_new_login_counts_at_once(broker: Broker, google: Standin) -> None:
     assert broker.reload()["result"] == "ok"
     assert broker.token().token
     assert broker.audit_of("source.change")
+
+
+def test_another_quota_project_counts_at_once(start: Starter, google: Standin) -> None:
+    """What the old one was refused for was kept, for 30 s."""
+    source = {"type": "file", "file": google.write_adc()}
+    broker = start(google, source={**source, "quota_project": "not-mine"})
+    assert broker.token().status == 403
+    reloads(broker, source={**source, "quota_project": PROJECT})
+    assert broker.token().token
+    assert google.calls_of(MINT)[-1].headers["x-goog-user-project"] == PROJECT
 
 
 def test_another_source_counts_at_once(start: Starter, google: Standin) -> None:

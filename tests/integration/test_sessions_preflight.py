@@ -107,7 +107,32 @@ def test_grant_asks_for_the_first_delegate(start: Starter, google: Standin) -> N
 def test_grant_with_a_service_accounts_key(start: Starter, google: Standin) -> None:
     broker = start(google, source={"type": "file", "file": google.write_service_account()})
     session = opened(broker, preflight="grant")
+    assert google.calls_of(GRANT)[0].principal == SOURCE_ACCOUNT
+    assert "preflight" not in broker.log
     assert ask(session).token and google.calls_of(MINT)[0].principal == SOURCE_ACCOUNT
+
+
+def test_a_missing_grant_of_a_service_accounts_key_opens_nothing(start: Starter,
+                                                                 google: Standin) -> None:
+    """Its assertion was for another service; what that refused was taken for no answer."""
+    google.revoke(SOURCE_ACCOUNT, ACCOUNT)
+    broker = start(google, source={"type": "file", "file": google.write_service_account()})
+    assert_refused(broker, "the broker may not use this account", "permanent", preflight="grant")
+    broker.wait_for_log("^warning: preflight: profile=vertex .*grant_missing")
+    assert google.count(MINT) == 0
+
+
+def test_grant_with_a_new_key_while_the_clock_is_off(start: Starter, google: Standin) -> None:
+    """What a mint had found of the clock was not known to the new key's preflight."""
+    file = google.write_service_account()
+    google.clock_offset_s = -600.0
+    broker = start(google, source={"type": "file", "file": file})
+    broker.until_token()
+    google.write_service_account(file, fresh=True)
+    broker.wait_for_audit("source.change")
+    opened(broker, preflight="grant")
+    assert google.calls_of(GRANT)[0].principal == SOURCE_ACCOUNT
+    assert "preflight" not in broker.log
 
 
 def test_mint_brings_the_sessions_first_token(broker: Broker, google: Standin) -> None:

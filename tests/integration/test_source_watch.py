@@ -373,6 +373,18 @@ def test_a_key_that_is_rotated(start: Starter, google: Standin) -> None:
     assert broker.token("two").token
 
 
+def test_a_key_that_is_rotated_while_the_clock_is_off(start: Starter, google: Standin) -> None:
+    """What was known of the clock went with the old key, and the new one was refused for good."""
+    file = google.write_service_account()
+    google.clock_offset_s = -600.0
+    broker = start(google, source=from_file(file), profiles=TWO)
+    broker.until_token("one")
+    google.forget_calls()
+    google.write_service_account(file, fresh=True)
+    wait_for_changes(broker, 1)
+    assert broker.token("two").token and google.count(MINT) == 1
+
+
 def test_there_is_one_watch(start: Starter, google: Standin, file: Path) -> None:
     """However often it is rearmed."""
     broker = start(google, source=from_file(file))

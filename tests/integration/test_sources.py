@@ -303,6 +303,23 @@ def test_the_broker_never_asks_itself(start: Starter, google: Standin) -> None:
     assert "metadata_host" in refused
 
 
+@pytest.mark.parametrize(("name", "result"), [
+    ("metadata:{port}", "refused"), ("Metadata.Google.Internal:{port}", "refused"),
+    ("metadata.google.internal:1", "ok"), ("host.containers.internal:{port}", "refused"),
+    ("host.docker.internal:{port}", "refused"), ("docker.example:{port}", "refused"),
+    ("other.example:{port}", "ok")])
+def test_the_broker_never_asks_itself_by_a_name_that_it_answers_to(
+        start: Starter, google: Standin, name: str, result: str) -> None:
+    """Only localhost was thought of; the others are accepted in Host as well. No one is asked here."""
+    broker = start(google, profiles={"one": {}, "two": {"advertise_host": "docker.example"}})
+    profile = "two" if name.startswith("docker.example") else "one"
+    broker.configure(source={"type": "metadata", "metadata_host": name.format(
+        port=broker.address(profile)[1])}, profiles={
+            "one": {}, "two": {"advertise_host": "docker.example"}})
+    assert broker.reload()["result"] == result
+    assert ("an endpoint of this broker" in broker.log) == (result == "refused")
+
+
 def test_a_session_of_the_broker_is_no_metadata_server(start: Starter, google: Standin) -> None:
     broker = start(google)
     port = opened(broker)["listen"].rpartition(":")[2]

@@ -409,6 +409,8 @@ static const struct {
 	 "/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 	 "aaaaaaaaaaaaaaaaaaa",
 	 "at most 107 bytes"},
+	{"broker", "control_socket", "/run/\xe9/control.sock", "not UTF-8; must be"},
+	{"broker", "audit_log", "/var/log/\xff.jsonl", "not UTF-8; must be"},
 	{"broker", "control_group", "", "group"},
 	{"broker", "control_group", "a b", "group"},
 	{"broker", "audit_log", "audit.jsonl", "absolute path, stderr or off"},
@@ -517,7 +519,9 @@ static const struct {
 	{NULL, "advertise_host", "", "host name"},
 	{NULL, "project_number", "12a", "number"},
 	{NULL, "project_number", "-1", "number"},
-	{NULL, "project_number", "123456789012345678901", "at most 20 digits"},
+	{NULL, "project_number", "0", "from 1"},
+	{NULL, "project_number", "9223372036854775808", "to 9223372036854775807"},
+	{NULL, "project_number", "123456789012345678901", "to 9223372036854775807"},
 };
 
 static void a_bad_value_is_refused_with_line_key_value_and_repair(void **state)

@@ -656,6 +656,23 @@ static void the_audience_is_of_the_configured_universe(void **state)
 	free(a.token);
 }
 
+static void an_assertion_for_iam_names_iam(void **state)
+{
+	struct asker a = {0};
+	struct jwt_parts parts;
+
+	(void)state;
+	open_service_account();
+	a.call = credential_get_iam_token(credential, result, &a);
+	timer_queue_run(&timers);
+	assert_int_equal(a.results, 1);
+	jwt_verify(a.token, rsa, &parts);
+	assert_string_equal(json_string_value(json_object_get(parts.claims, "aud")),
+			    "https://iam.googleapis.com/");
+	jwt_parts_deinit(&parts);
+	free(a.token);
+}
+
 static void an_assertion_can_be_cancelled(void **state)
 {
 	struct asker a = {0};
@@ -746,6 +763,7 @@ int main(void)
 		CASE(each_call_gets_a_new_assertion),
 		CASE(an_assertion_is_of_googles_time_not_of_ours),
 		CASE(the_audience_is_of_the_configured_universe),
+		CASE(an_assertion_for_iam_names_iam),
 		CASE(an_assertion_can_be_cancelled),
 		CASE(an_offline_token_can_be_told_from_a_real_one),
 		CASE(a_real_source_is_not_offline),

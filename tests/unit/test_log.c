@@ -151,6 +151,7 @@ static void at_most_200_bytes_of_others_are_shown(void **state)
 static void a_full_pipe_is_never_waited_for(void **state)
 {
 	static const char line[1000] = {'x'};
+	size_t written;
 	int fds[2];
 
 	(void)state;
@@ -158,10 +159,11 @@ static void a_full_pipe_is_never_waited_for(void **state)
 	assert_int_not_equal(fcntl(fds[1], F_SETPIPE_SZ, PIPE_BUF), -1);
 	alarm(10);
 	unsigned taken = 0;
-	while (!write_unless_full(fds[1], line, sizeof(line)))
+	while (!write_unless_full(fds[1], line, sizeof(line), &written))
 		taken++;
 	assert_in_range(taken, 1, PIPE_BUF / sizeof(line));
-	assert_int_equal(write_unless_full(fds[1], line, sizeof(line)), -1);
+	assert_int_equal(write_unless_full(fds[1], line, sizeof(line), &written), -1);
+	assert_int_equal(written, 0);
 	alarm(0);
 	close(fds[0]);
 	close(fds[1]);
@@ -170,15 +172,18 @@ static void a_full_pipe_is_never_waited_for(void **state)
 static void a_line_longer_than_a_pipe_takes_at_once_is_never_waited_for(void **state)
 {
 	static const char line[3 * PIPE_BUF] = {'x'};
+	size_t written;
 	int fds[2];
 
 	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	assert_int_not_equal(fcntl(fds[1], F_SETPIPE_SZ, PIPE_BUF), -1);
 	alarm(10);
-	assert_int_equal(write_unless_full(fds[1], line, sizeof(line)), -1);
+	assert_int_equal(write_unless_full(fds[1], line, sizeof(line), &written), -1);
+	assert_in_range(written, 1, sizeof(line) - 1);
 	assert_int_not_equal(fcntl(fds[1], F_SETPIPE_SZ, 16 * PIPE_BUF), -1);
-	assert_int_equal(write_unless_full(fds[1], line, sizeof(line)), 0);
+	assert_int_equal(write_unless_full(fds[1], line, sizeof(line), &written), 0);
+	assert_int_equal(written, sizeof(line));
 	alarm(0);
 	close(fds[0]);
 	close(fds[1]);
@@ -186,15 +191,16 @@ static void a_line_longer_than_a_pipe_takes_at_once_is_never_waited_for(void **s
 
 static void a_pipe_without_a_reader_loses_the_line(void **state)
 {
+	size_t written;
 	int fds[2];
 
 	(void)state;
 	(void)signal(SIGPIPE, SIG_IGN);
 	assert_int_equal(pipe(fds), 0);
 	close(fds[0]);
-	assert_int_equal(write_unless_full(fds[1], "x", 1), -1);
+	assert_int_equal(write_unless_full(fds[1], "x", 1, &written), -1);
 	close(fds[1]);
-	assert_int_equal(write_unless_full(-1, "x", 1), -1);
+	assert_int_equal(write_unless_full(-1, "x", 1, &written), -1);
 	(void)signal(SIGPIPE, SIG_DFL);
 }
 

@@ -19,15 +19,26 @@ static bool is_ours(const void *ctx, const struct address *address)
 	       (address_same_ip(&ours, address) && address_port(&ours) == address_port(address));
 }
 
+static const char *our_name;
+static uint16_t our_port;
+
+static bool is_our_name(const void *ctx, const char *name, uint16_t port)
+{
+	assert_ptr_equal(ctx, &ours);
+	return our_name && !strcmp(name, our_name) && port == our_port;
+}
+
 static int set_up(void **state)
 {
 	(void)state;
 	source_set_up();
 	ours = (struct address){0};
 	everything_is_ours = false;
+	our_name = NULL;
 	source.options.type = "metadata";
 	source.options.file = NULL;
 	source.options.is_ours = is_ours;
+	source.options.is_our_name = is_our_name;
 	source.options.is_ours_ctx = &ours;
 	return 0;
 }
@@ -228,6 +239,31 @@ static void an_endpoint_of_ours_is_no_metadata_server(void **state)
 	}
 }
 
+static void a_name_of_ours_is_no_metadata_server(void **state)
+{
+	static const struct {
+		const char *host;
+		uint16_t port; /* of an endpoint of ours that has that name */
+		bool refused;
+	} cases[] = {
+		{"metadata", 80, true},
+		{"metadata:8174", 8174, true},
+		{"metadata.google.internal", 8174, false},
+		{"metadata.google.internal:8174", 80, false},
+		{"localhost:8174", 8174, false}, /* the endpoint is at another address */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		our_name = source.options.metadata_host = cases[i].host;
+		our_port = cases[i].port;
+		if (cases[i].refused)
+			source_refused(cases[i].host, "by its address");
+		else
+			source_open();
+	}
+}
+
 static void an_endpoint_that_is_opened_later_is_seen_at_the_next_refresh(void **state)
 {
 	(void)state;
@@ -278,6 +314,7 @@ int main(void)
 		CASE(a_failure_is_classed_by_its_status),
 		CASE(an_answer_that_is_no_token_is_a_failure),
 		CASE(an_endpoint_of_ours_is_no_metadata_server),
+		CASE(a_name_of_ours_is_no_metadata_server),
 		CASE(an_endpoint_that_is_opened_later_is_seen_at_the_next_refresh),
 		CASE(another_host_is_another_source),
 		CASE(a_source_that_goes_ends_its_question),
