@@ -413,6 +413,6 @@ def test_a_foreign_url_of_a_file_is_refused(directory: Path, google: Standin) ->
 
 def test_a_url_of_the_stand_in_is_the_configured_endpoint(start: Starter,
                                                           google: Standin) -> None:
-    path = google.write_external_account(token_url=f"{google.url}/v1/token")
+    path = google.write_external_account(token_url=f"{google.url_of('sts')}/v1/token")
     broker = start(google, source=from_file(path))
     assert_minted(broker, google, google.principal())

@@ -27,12 +27,12 @@ MINT = "generateAccessToken"
 OPEN = {"endpoint_rate": 0}
 
 
-def test_one_tls_connection_serves_all_calls(start: Starter, google: Standin) -> None:
+def test_one_tls_connection_to_an_api_serves_all_calls(start: Starter, google: Standin) -> None:
     broker = start(google, profiles={f"p{n}": {"lifetime": f"{3600 - n}s"} for n in range(10)})
     for n in range(10):
         assert broker.token(f"p{n}").token
-    assert (google.count(MINT), google.tls_connections) == (10, 1)
-    assert len({call.connection for call in google.calls}) == 1
+    assert (google.count("token"), google.count(MINT), google.tls_connections) == (1, 10, 2)
+    assert len({call.connection for call in google.calls_of(MINT)}) == 1
 
 
 def test_a_connection_that_google_closed_is_made_anew(start: Starter, google: Standin) -> None:
@@ -40,7 +40,8 @@ def test_a_connection_that_google_closed_is_made_anew(start: Starter, google: St
     google.script(MINT, Step(close=True))
     assert broker.token("one").token
     assert broker.token("two").token
-    assert google.tls_connections == 2
+    assert google.tls_connections == 3
+    assert len({call.connection for call in google.calls_of(MINT)}) == 2
 
 
 def test_google_back_after_a_restart_is_found(broker: Broker, google: Standin) -> None:
