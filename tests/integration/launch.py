@@ -60,20 +60,34 @@ class Ran:
 class Launch:
     """A launcher that runs."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self.process = process
+    def __init__(self, process: subprocess.Popen[str], said: Path) -> None:
+        self.process, self._said = process, said
 
     def signal(self, number: signal.Signals) -> None:
         """Send it one."""
         self.process.send_signal(number)
 
+    def _ended(self, timeout_s: float | None = None) -> tuple[str, str]:
+        """What it said, which is kept to be searched; but not what an agent prints that asks for its
+        token."""
+        out, err = self.process.communicate(timeout=timeout_s)
+        with self._said.open("a", encoding="utf-8") as file:
+            file.write(err if "access_token" in out else out + err)
+        return out, err
+
+    def kill(self) -> None:
+        """End it, where it still runs."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self._ended()
+
     def wait(self, timeout_s: float = 60.0) -> Ran:
         """Its end. A negative status is the signal that killed it."""
         try:
-            out, err = self.process.communicate(timeout=allowed(timeout_s))
+            out, err = self._ended(allowed(timeout_s))
         except subprocess.TimeoutExpired:
             self.process.kill()
-            out, err = self.process.communicate()
+            out, err = self._ended()
             raise AssertionError(f"postern run did not end: {Ran(0, out, err)}") from None
         assert not _FAULT.search(err), err
         return Ran(self.process.returncode, out, err)
@@ -127,7 +141,7 @@ class Place:
             [*self.engine.namespace.prefix, launcher(), "run", "--owner", owner or self.owner,
              "--attach", self.attach, *allowed_as_is, *map(str, options), image, *command],
             env=self.environment(env), cwd=self.directory, stdin=stdin, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE), self.directory / "runs-said")
         self._started.append(launch)
         return launch
 
@@ -146,9 +160,7 @@ class Place:
     def clear(self) -> None:
         """End what a failed test has left, and forget what agents wrote: that holds tokens."""
         for launch in self._started:
-            if launch.process.poll() is None:
-                launch.process.kill()
-                launch.process.communicate()
+            launch.kill()
         self.engine.remove(self.containers())
         shutil.rmtree(self.workspace)
 

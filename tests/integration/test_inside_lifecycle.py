@@ -68,8 +68,7 @@ def test_a_launcher_that_ends_at_any_moment_leaves_neither(
     run = inside.start("sleep", "60")
     time.sleep(after_ms / 1000)  # the moment is what is tested
     run.signal(number)
-    run.process.communicate()
-    assert run.process.returncode in (-number, 128 + number)
+    assert run.wait().status in (-number, 128 + number)
     eventually("nothing left", inside.is_clean, LEFT_S)
 
 

@@ -56,7 +56,7 @@ def test_a_launcher_killed_at_any_moment_leaves_nothing(place: Place, after_ms: 
     run = place.start("sleep", "60")
     time.sleep(after_ms / 1000)  # the moment is what is tested
     run.signal(signal.SIGKILL)
-    run.process.communicate()
+    assert run.wait().status == -signal.SIGKILL
     eventually("nothing left", place.is_clean, LEFT_S)
 
 
