@@ -200,15 +200,15 @@ def test_a_broken_crowd_of_leases_under_load(start: Starter, google: Standin) ->
     token = ask(lives.session).token
     for number in range(30):
         google.hold(MINT)
+        seen = google.count(MINT)
         group = [leased(broker) for _ in range(5)]
         clients = []
         for lease in group:
             client = Client(address(lease.session))
             client.send(request(TOKEN))
             clients.append(client)
-        seen = google.count(MINT)
         if number % 3:
-            google.wait_for(MINT, seen)
+            google.wait_for(MINT, seen + len(group))
         for lease in group:
             lease.client.close() if number % 2 else lease.client.reset()
         google.release(MINT)
