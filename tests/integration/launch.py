@@ -75,11 +75,13 @@ class Launch:
             file.write(err if "access_token" in out else out + err)
         return out, err
 
-    def kill(self) -> None:
-        """End it, where it still runs."""
-        if self.process.poll() is None:
+    def kill(self) -> bool:
+        """End it, where it still runs: whether it did."""
+        runs = self.process.poll() is None
+        if runs:
             self.process.kill()
             self._ended()
+        return runs
 
     def wait(self, timeout_s: float = 60.0) -> Ran:
         """Its end. A negative status is the signal that killed it."""
@@ -158,11 +160,17 @@ class Place:
         return self.start("sh", "-c", script, **how)
 
     def clear(self) -> None:
-        """End what a failed test has left, and forget what agents wrote: that holds tokens."""
-        for launch in self._started:
-            launch.kill()
-        self.engine.remove(self.containers())
-        shutil.rmtree(self.workspace)
+        """End what a test has left running, and forget what agents wrote: that holds tokens.
+
+        AssertionError, where what has ended has left a container.
+        """
+        ended = not any([launch.kill() for launch in self._started])
+        try:
+            if ended:
+                eventually("nothing left by runs that have ended", lambda: not self.containers())
+        finally:
+            self.engine.remove(self.containers())
+            shutil.rmtree(self.workspace)
 
     def running(self) -> str:
         """The id of the one sandbox, once it runs."""
@@ -201,9 +209,26 @@ class Place:
         base = self.runtime / "postern-runs"
         return [path.name for path in base.iterdir()] if base.exists() else []
 
+    def processes(self) -> list[int]:
+        """Those that runs have made: reapers and calls of the engine, too."""
+        mark = f"XDG_RUNTIME_DIR={self.runtime}".encode()
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if mark in (entry / "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+        return found
+
     def is_clean(self) -> bool:
         """Neither container nor session nor directory is left."""
         return not (self.containers() or self.sessions() or self.left())
+
+    def stays_clean(self, left_s: float) -> None:
+        """The same soon, and still when nobody is left who could make something: a run that is killed
+        early has nothing yet, and its reaper tries for 20 s."""
+        eventually("nothing left", self.is_clean, left_s)
+        eventually("no process left", lambda: not self.processes(), 40.0)
+        assert self.is_clean()
 
 
 @contextlib.contextmanager
