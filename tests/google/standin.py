@@ -204,6 +204,11 @@ class Standin:
                     email, key, key_id, self.project, self.state.accounts[email].unique_id)
             return {**self._key_infos[email], **extra}
 
+    def remove_key(self, key_id: str, email: str = SOURCE_ACCOUNT) -> None:
+        """Delete one of an account's keys; what it signs is refused from now on."""
+        with self.state.lock:
+            self.state.accounts[email].keys.pop(key_id)
+
     def write_adc(self, path: Path | str | None = None, **extra: Any) -> Path:
         """Write the ADC, mode 0600 (adc.json of the directory by default)."""
         return credentials.write_credential(Path(path or self.directory / "adc.json"),
