@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -73,11 +75,24 @@ def test_without_a_ca_file_the_systems_authorities_count(start: Starter, google:
     assert google.calls == []
 
 
-def test_a_name_that_is_not_the_certificates_is_not_trusted(start: Starter,
-                                                           google: Standin) -> None:
-    url = f"https://127.0.0.2:{google.port}"
-    broker = start(google, endpoints={"iamcredentials": url, "oauth2": url})
-    assert broker.token().status == 503
+@pytest.mark.parametrize("host, reason", [("127.0.0.1", "broken"), ("127.0.0.2", "certificate")])
+def test_a_name_that_is_not_the_certificates_is_not_trusted(
+        start: Starter, google: Standin, tmp_path: Path, host: str, reason: str) -> None:
+    """A server that closes behind the handshake: with its own name, it comes so far."""
+    authority = make_authority(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(authority.cert_file, authority.key_file)
+    with socket.create_server((host, 0)) as listener:
+        listener.settimeout(10)
+        url = f"https://{host}:{listener.getsockname()[1]}"
+        broker = start(google, endpoints={"oauth2": url, "ca_file": authority.ca_file})
+        with broker.client() as client:
+            client.send(request(TOKEN))
+            connection, _ = listener.accept()
+            with connection, contextlib.suppress(OSError):
+                context.wrap_socket(connection, server_side=True).close()
+            _, ref = explanation(client.read())
+    assert f"reason={reason} " in assert_reported(broker, ref)
     assert google.calls == []
 
 
