@@ -7,7 +7,7 @@ import http.client
 import json
 import ssl
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -44,9 +44,9 @@ class Reply:
         return str(self.error["details"][0]["reason"])
 
 
-def connect(google: Standin) -> http.client.HTTPSConnection:
+def connect(google: Standin, url: str | None = None) -> http.client.HTTPSConnection:
     context = ssl.create_default_context(cafile=str(google.ca_file))
-    return http.client.HTTPSConnection("127.0.0.1", google.port, context=context,
+    return http.client.HTTPSConnection(urlsplit(url or google.url).netloc, context=context,
                                        timeout=DEADLINE_S)
 
 

@@ -27,6 +27,10 @@ _VERBS = {
     "anthropic": ("rawPredict", "streamRawPredict"),
 }
 
+# Which API each kind is one of, where a configuration names an address for each.
+APIS = {"token": "oauth2", "sts": "sts", "generateAccessToken": "iamcredentials",
+        "testIamPermissions": "iam"}
+
 
 @dataclass
 class Request:
@@ -59,6 +63,11 @@ class Request:
         elif (match := _MODEL.fullmatch(path)) and match[5] in _VERBS[match[3]]:
             self.kind = match[5]
             self.parts = (unquote(match[1]), match[2], unquote(match[4]))
+
+    def arrive_at(self, api: str) -> None:
+        """Of what another API has it is no request there."""
+        if APIS.get(self.kind) != api:
+            self.kind, self.parts = "other", ()
 
     @property
     def path(self) -> str:

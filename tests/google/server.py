@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two listeners on loopback, one TLS and one plain; a thread a connection."""
+"""Listeners on loopback: TLS and plain for all, TLS for each API; a thread a connection."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import ssl
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import scripted, wire
@@ -44,11 +44,13 @@ class Server:
 
     # life
 
-    def start(self, port: int, http_port: int) -> tuple[int, int]:
-        """Listen on both ports (0: any); gives the real ones."""
+    def start(self, port: int, http_port: int,
+              api_ports: Mapping[str, int]) -> tuple[int, int, dict[str, int]]:
+        """Listen on all ports (0: any); gives the real ones."""
         self._closing.clear()
         self._script.open()
-        return self._listen(port, tls=True), self._listen(http_port, tls=False)
+        return (self._listen(port, tls=True), self._listen(http_port, tls=False),
+                {api: self._listen(each, tls=True, api=api) for api, each in api_ports.items()})
 
     def stop(self) -> None:
         """Close listeners and connections, end all waiting."""
@@ -67,10 +69,10 @@ class Server:
             listener.close()
         self._listeners.clear()
 
-    def _listen(self, port: int, *, tls: bool) -> int:
+    def _listen(self, port: int, *, tls: bool, api: str | None = None) -> int:
         listener = socket.create_server(("127.0.0.1", port), backlog=1024)
         self._listeners.append(listener)
-        self._spawn(self._accept, listener, tls)
+        self._spawn(self._accept, listener, tls, api)
         return int(listener.getsockname()[1])
 
     def _fault(self) -> None:
@@ -92,25 +94,25 @@ class Server:
             self._threads.add(thread)
         thread.start()
 
-    def _accept(self, listener: socket.socket, tls: bool) -> None:
+    def _accept(self, listener: socket.socket, tls: bool, api: str | None) -> None:
         while not self._closing.is_set():
             try:
                 sock, _ = listener.accept()
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             except OSError:
                 continue
-            self._spawn(self._connection, sock, tls)
+            self._spawn(self._connection, sock, tls, api)
 
     # one connection
 
-    def _connection(self, sock: socket.socket, tls: bool) -> None:
+    def _connection(self, sock: socket.socket, tls: bool, api: str | None) -> None:
         each = wire.Wire(sock)
         with self._lock:
             self._wires.add(each)
             number = next(self._numbers)
         try:
             if not self._closing.is_set() and self._greeted(each, tls):
-                while self._one(each, number, tls):
+                while self._one(each, number, tls, api):
                     pass
         except OSError:
             pass  # the client vanished, or `stop` woke us
@@ -133,7 +135,7 @@ class Server:
             self.plain_connections += not tls
         return True
 
-    def _one(self, each: wire.Wire, number: int, tls: bool) -> bool:
+    def _one(self, each: wire.Wire, number: int, tls: bool, api: str | None) -> bool:
         """One request; whether the connection goes on."""
         try:
             request = each.read_request()
@@ -142,6 +144,8 @@ class Server:
             return False
         if request is None:
             return False
+        if api is not None:
+            request.arrive_at(api)
         if self._admin is not None and not tls and request.path.startswith(ADMIN_PREFIX):
             return self._send(each, request, self._admin(request), NORMAL, None)
         call = Call(request.kind, request.method, request.target, request.headers,

@@ -15,6 +15,7 @@ from .ca import make_authority
 from .envelope import GET_ACCESS_TOKEN
 from .federation import WORKFORCE, WORKLOAD, external_account_info, impersonated_info
 from .record import Call, Recorder
+from .request import APIS
 from .script import Script, Step
 from .server import Server
 from .state import CLOUD_PLATFORM, LOGIN_SCOPES, AccessToken, Account, State, ToolCall
@@ -47,6 +48,7 @@ class Standin:
         context.load_cert_chain(authority.cert_file, authority.key_file)
         context.set_alpn_protocols(["http/1.1"])
         self.port, self.http_port = port, http_port
+        self._api_ports = dict.fromkeys(APIS.values(), 0)
         self.project, self.account = project, account
         self.state = State(project, universe_domain)
         self._script = Script()
@@ -80,9 +82,11 @@ class Standin:
 
     def start(self) -> None:
         """Listen; after a `stop`, on the same ports with the same memory."""
-        self.port, self.http_port = self._server.start(self.port, self.http_port)
+        self.port, self.http_port, self._api_ports = self._server.start(
+            self.port, self.http_port, self._api_ports)
         self.state.token_audiences |= {
-            f"{base}/token" for base in (self.url, self.http_url, f"https://localhost:{self.port}",
+            f"{base}/token" for base in (self.url, self.url_of("oauth2"), self.http_url,
+                                         f"https://localhost:{self.port}",
                                          f"http://localhost:{self.http_port}")}
 
     def stop(self) -> None:
@@ -111,8 +115,12 @@ class Standin:
 
     @property
     def url(self) -> str:
-        """The TLS base URL, without a final slash."""
+        """The TLS base URL at which everything answers, without a final slash."""
         return f"https://127.0.0.1:{self.port}"
+
+    def url_of(self, api: str) -> str:
+        """That at which one API answers and nothing else: oauth2, sts, iamcredentials or iam."""
+        return f"https://127.0.0.1:{self._api_ports[api]}"
 
     @property
     def http_url(self) -> str:
@@ -195,6 +203,11 @@ class Standin:
                 self._key_infos[email] = credentials.service_account_info(
                     email, key, key_id, self.project, self.state.accounts[email].unique_id)
             return {**self._key_infos[email], **extra}
+
+    def remove_key(self, key_id: str, email: str = SOURCE_ACCOUNT) -> None:
+        """Delete one of an account's keys; what it signs is refused from now on."""
+        with self.state.lock:
+            self.state.accounts[email].keys.pop(key_id)
 
     def write_adc(self, path: Path | str | None = None, **extra: Any) -> Path:
         """Write the ADC, mode 0600 (adc.json of the directory by default)."""

@@ -425,3 +425,20 @@ def test_anything_else_is_not_found(google: Standin) -> None:
     connection.request("GET", MINT)
     assert Reply(connection.getresponse()).status == 404
     connection.close()
+
+
+ROUTES = {"oauth2": "/token", "sts": "/v1/token", "iamcredentials": MINT,
+          "iam": MINT.replace("generateAccessToken", "testIamPermissions")}
+
+
+@pytest.mark.parametrize("api", ROUTES)
+def test_an_api_has_nothing_of_another_s(google: Standin, api: str) -> None:
+    connection = connect(google, google.url_of(api))
+    for other, path in {**ROUTES, "models": f"{GEMINI}:generateContent"}.items():
+        connection.request("POST", path, "{}", {"Content-Type": "application/json"})
+        reply = Reply(connection.getresponse())
+        assert (reply.status == 404) == (other != api), (other, reply.status)
+        assert (google.calls[-1].kind == "other") == (other != api)
+    connection.request("GET", "/subject-token")
+    assert Reply(connection.getresponse()).status == 404
+    connection.close()

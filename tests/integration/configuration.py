@@ -27,8 +27,8 @@ def render(sections: Sections) -> str:
 
 
 def endpoints_of(google: Standin) -> Section:
-    """Everything that is Google's, at the stand-in."""
-    return {name: google.url for name in ("iamcredentials", "oauth2", "sts", "iam")} | {
+    """Everything that is Google's, at the stand-in: an address for each API."""
+    return {name: google.url_of(name) for name in ("iamcredentials", "oauth2", "sts", "iam")} | {
         "ca_file": google.ca_file}
 
 

@@ -10,7 +10,7 @@ import socket
 import struct
 from collections.abc import Iterator, Sequence
 
-from . import procfs
+from . import leaks, procfs
 from .broker import Broker
 from .deadline import allowed, eventually
 from .http1 import TOKEN, Client, Reply
@@ -128,6 +128,7 @@ class Inside(Lease):
     def __init__(self, broker: Broker, **wish: object) -> None:
         super().__init__(broker.control_client(), listen=..., attach="inside", **wish)
         self.door = self.session.pop("door")
+        leaks.note(value for key, value in self.door.items() if key in ("ticket", "secret"))
 
     def event(self) -> dict[str, object]:
         """The second line."""

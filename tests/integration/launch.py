@@ -60,20 +60,36 @@ class Ran:
 class Launch:
     """A launcher that runs."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self.process = process
+    def __init__(self, process: subprocess.Popen[str], said: Path) -> None:
+        self.process, self._said = process, said
 
     def signal(self, number: signal.Signals) -> None:
         """Send it one."""
         self.process.send_signal(number)
 
+    def _ended(self, timeout_s: float | None = None) -> tuple[str, str]:
+        """What it said, which is kept to be searched; but not what an agent prints that asks for its
+        token."""
+        out, err = self.process.communicate(timeout=timeout_s)
+        with self._said.open("a", encoding="utf-8") as file:
+            file.write(err if "access_token" in out else out + err)
+        return out, err
+
+    def kill(self) -> bool:
+        """End it, where it still runs: whether it did."""
+        runs = self.process.poll() is None
+        if runs:
+            self.process.kill()
+            self._ended()
+        return runs
+
     def wait(self, timeout_s: float = 60.0) -> Ran:
         """Its end. A negative status is the signal that killed it."""
         try:
-            out, err = self.process.communicate(timeout=allowed(timeout_s))
+            out, err = self._ended(allowed(timeout_s))
         except subprocess.TimeoutExpired:
             self.process.kill()
-            out, err = self.process.communicate()
+            out, err = self._ended()
             raise AssertionError(f"postern run did not end: {Ran(0, out, err)}") from None
         assert not _FAULT.search(err), err
         return Ran(self.process.returncode, out, err)
@@ -127,7 +143,7 @@ class Place:
             [*self.engine.namespace.prefix, launcher(), "run", "--owner", owner or self.owner,
              "--attach", self.attach, *allowed_as_is, *map(str, options), image, *command],
             env=self.environment(env), cwd=self.directory, stdin=stdin, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE), self.directory / "runs-said")
         self._started.append(launch)
         return launch
 
@@ -144,13 +160,17 @@ class Place:
         return self.start("sh", "-c", script, **how)
 
     def clear(self) -> None:
-        """End what a failed test has left, and forget what agents wrote: that holds tokens."""
-        for launch in self._started:
-            if launch.process.poll() is None:
-                launch.process.kill()
-                launch.process.communicate()
-        self.engine.remove(self.containers())
-        shutil.rmtree(self.workspace)
+        """End what a test has left running, and forget what agents wrote: that holds tokens.
+
+        AssertionError, where what has ended has left a container.
+        """
+        ended = not any([launch.kill() for launch in self._started])
+        try:
+            if ended:
+                eventually("nothing left by runs that have ended", lambda: not self.containers())
+        finally:
+            self.engine.remove(self.containers())
+            shutil.rmtree(self.workspace)
 
     def running(self) -> str:
         """The id of the one sandbox, once it runs."""
@@ -189,9 +209,26 @@ class Place:
         base = self.runtime / "postern-runs"
         return [path.name for path in base.iterdir()] if base.exists() else []
 
+    def processes(self) -> list[int]:
+        """Those that runs have made: reapers and calls of the engine, too."""
+        mark = f"XDG_RUNTIME_DIR={self.runtime}".encode()
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if mark in (entry / "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+        return found
+
     def is_clean(self) -> bool:
         """Neither container nor session nor directory is left."""
         return not (self.containers() or self.sessions() or self.left())
+
+    def stays_clean(self, left_s: float) -> None:
+        """The same soon, and still when nobody is left who could make something: a run that is killed
+        early has nothing yet, and its reaper tries for 20 s."""
+        eventually("nothing left", self.is_clean, left_s)
+        eventually("no process left", lambda: not self.processes(), 40.0)
+        assert self.is_clean()
 
 
 @contextlib.contextmanager

@@ -21,8 +21,11 @@ _WORD = re.compile(rb"[A-Za-z0-9._~/+=-]{%d,}" % WINDOW)
 
 
 def note(secrets: Iterable[str]) -> None:
-    """Remember secrets until the end of the session."""
-    known.update(secrets)
+    """Remember secrets until the end of the session; ValueError where one could not be found."""
+    for secret in secrets:
+        if not _WORD.search(secret.encode()):
+            raise ValueError(f"no {WINDOW} bytes of {secret[:8]}… are searched for")
+        known.add(secret)
 
 
 def _forms(secret: bytes) -> Iterator[bytes]:

@@ -49,7 +49,16 @@ show 403 'a foreign Host' "$@" -H 'Host: attacker.example' "$token"
 printf 'what is not here:\n'
 absent 'the engine'"'"'s socket' /var/run/docker.sock
 absent 'a gcloud directory' "$HOME/.config/gcloud"
-absent 'an ADC file' "${GOOGLE_APPLICATION_CREDENTIALS:-/nowhere}"
+# What the caller has planted is of this form, and so is what must be found.
+printf 'canary-%s\n' 0123456789abcdef >/tmp/like-an-adc-file
+found=$(grep -r -l -s -E 'canary-[0-9a-f]{16}' /baked /creds /etc /home /mnt /root /run /tmp /var /workspace)
+if [ "$found" = /tmp/like-an-adc-file ]; then
+	printf '  %-34s is in no file\n' 'what the operator'"'"'s ADC file holds'
+else
+	printf '  %-34s is in: %s   <- should not be\n' 'what the operator'"'"'s ADC file holds' "$found"
+	wrong=$((wrong + 1))
+fi
+rm /tmp/like-an-adc-file
 
 # The caller looks for values of its own in it.
 env >/workspace/environment

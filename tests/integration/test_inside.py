@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from . import leaks
 from .engine import PATH
 from .launch import ASK, Place
 
@@ -138,6 +139,8 @@ def test_the_ticket_is_in_a_file_until_the_door_has_it_and_nowhere_else(inside: 
     sandbox, door = inside.running(), inside.door()
     ticket = (folder / "ticket").read_text().strip()
     assert re.fullmatch("[0-9a-f]{32}", ticket), "no ticket was there when the door started"
+    (folder / "ticket").unlink()
+    leaks.note([ticket])
     assert not list(inside.runtime.glob("postern-runs/*/door/*")), "the ticket is still there"
     for each in ((folder / "argv").read_text(), (folder / "environ").read_text(),
                  json.dumps([inside.engine.inspect(sandbox), inside.engine.inspect(door)]),
@@ -148,7 +151,9 @@ def test_the_ticket_is_in_a_file_until_the_door_has_it_and_nowhere_else(inside: 
         with contextlib.suppress(OSError):
             assert ticket.encode() not in path.read_bytes()
     run.signal(signal.SIGTERM)
-    assert run.wait().status == 143
+    ran = run.wait()
+    assert ran.status == 143
+    assert ticket not in ran.out + ran.err
 
 
 def test_no_rule_of_the_host_is_asked_for(inside: Place) -> None:

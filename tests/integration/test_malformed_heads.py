@@ -98,6 +98,7 @@ def test_nothing_behind_a_malformed_head_is_read(offline: Broker, name: str) -> 
 @pytest.mark.parametrize("names", itertools.combinations(
     ["folded header", "NUL in a value", "blank before the colon"], 2), ids=" + ".join)
 def test_a_refusal_of_ours_carries_our_headers(offline: Broker, names: tuple[str, str]) -> None:
+    ours = 0
     for name in names:
         with offline.client() as client:
             client.send(HEADS[name])
@@ -105,8 +106,10 @@ def test_a_refusal_of_ours_carries_our_headers(offline: Broker, names: tuple[str
         found = parse(raw)
         assert found and found[0].status == 400
         if found[0].header("Metadata-Flavor") is not None:  # else libmicrohttpd's own
+            ours += 1
             assert_common(found[0])
             assert found[0].header("Content-Type") == "text/plain"
+    assert ours, "all of them were libmicrohttpd's own"
 
 
 BODY = b"x" * 1000
@@ -140,7 +143,9 @@ def test_a_body_is_refused_and_the_connection_closed(
     found = parse(raw, head_only=method == "HEAD")
     assert found, raw
     reply = found[0]
-    if reply.header("Metadata-Flavor") is None and reply.status == 400:
+    one_length = [name for name, _ in headers if name != "Expect"] == ["Content-Length"]
+    if reply.header("Metadata-Flavor") is None and reply.status == 400 and not (
+            one_length or headers == [("Transfer-Encoding", "chunked")]):
         return
     assert reply.status == 413 and raw[len(reply.raw_head):].decode() in ("", TOO_LARGE)
     assert (reply.text == TOO_LARGE) == (method != "HEAD")

@@ -180,8 +180,19 @@ def test_no_word_of_google_reaches_the_sandbox_or_the_log(broker: Broker, google
     _, ref = explanation(reply)
     assert_reported(broker, ref)
     assert word.encode() not in reply.body
-    google.script("token", Step(oauth_error="invalid_grant", description=word))
     assert word not in broker.log
+
+
+def test_no_word_of_the_token_endpoint_reaches_them_either(broker: Broker, google: Standin) -> None:
+    word = "zzyzx-upstream-words"
+    google.script("token", Step(oauth_error="invalid_grant", description=word))
+    reply = broker.token()
+    text, ref = explanation(reply)
+    assert (reply.status, text) == (403, LOGIN_EXPIRED)
+    assert_reported(broker, ref)
+    assert google.pending("token") == 0 and google.count("token") == 1
+    assert word.encode() not in reply.body
+    assert word not in broker.log and word not in str(broker.audit)
 
 
 def test_a_reason_that_is_no_word_is_not_passed_on(broker: Broker, google: Standin) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -82,7 +83,7 @@ SEARCH = """
 env; cat /proc/1/environ /proc/self/environ; cat /proc/mounts
 find / -xdev -type s 2>/dev/null
 for top in /etc /tmp /workspace /run /var /creds /root /home /mnt /baked; do
-	grep -r -l CANARY $top 2>/dev/null
+	grep -r -s CANARY $top | sed 's/^/found: /'
 done
 """.replace("CANARY", CANARY[:6] + "[-]" + CANARY[7:])  # the script itself does not match
 
@@ -93,11 +94,17 @@ def test_what_the_operator_has_is_nowhere_in_the_sandbox(place: Place) -> None:
              and name != "HTTPS_PROXY"]
     ran = place.sh(SEARCH, env=env, options=[*asked, "--workspace", place.workspace])
     assert ran.status in (0, 1), ran
-    assert CANARY not in ran.out
+    assert CANARY not in ran.out and "found: " not in ran.out
     assert "docker.sock" not in ran.out and str(place.directory) not in ran.out.replace(
         str(place.workspace), "")
     assert CANARY not in ran.err
     assert "variables refused: " in ran.err
+
+
+def test_the_search_finds_what_does_lie_in_the_sandbox(place: Place) -> None:
+    (place.workspace / "planted").write_text(f"refresh {CANARY}\n")
+    ran = place.sh(SEARCH, options=["--workspace", place.workspace])
+    assert re.findall("^found: .*", ran.out, re.M) == [f"found: /workspace/planted:refresh {CANARY}"]
 
 
 def record_engine(place: Place) -> Path:

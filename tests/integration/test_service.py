@@ -7,6 +7,7 @@ import os
 import re
 import socket
 import stat
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -90,7 +91,14 @@ def test_it_is_one_thread(start: Starter, google: Standin) -> None:
     print(f"RSS with one profile and one token: {procfs.rss_kib(broker.pid)} KiB")
 
 
-def test_it_gives_up_what_it_does_not_need(broker: Broker) -> None:
+def test_it_gives_up_what_it_does_not_need(start: Starter, google: Standin) -> None:
+    # As a unit with AmbientCapabilities= would start it; a plain user has none to give.
+    given = ["setpriv", "--inh-caps=+net_bind_service", "--ambient-caps=+net_bind_service"]
+    prefix = given if os.geteuid() == 0 else []
+    had = subprocess.run([*prefix, "grep", "^CapAmb", "/proc/self/status"], check=True,
+                         stdout=subprocess.PIPE, text=True).stdout.split()[1]
+    assert bool(int(had, 16)) == bool(prefix)
+    broker = start(google, prefix=prefix)
     assert procfs.status(broker.pid, "Umask") == "0077"
     assert procfs.status(broker.pid, "NoNewPrivs") == "1"
     assert int(procfs.status(broker.pid, "CapAmb"), 16) == 0

@@ -22,7 +22,7 @@ from tests.google.standin import Standin
 from . import procfs
 from .broker import Broker
 from .conftest import Starter
-from .deadline import allowed, eventually
+from .deadline import FACTOR, allowed, eventually
 from .http1 import TOKEN, Broken, Client, request
 from .sessions import (MINT, SESSIONS, Lease, Session, address, ask, control, delete, leased, listed,
                        opened, whole)
@@ -156,7 +156,7 @@ class Abuser:
         while time.monotonic() < until:
             with contextlib.suppress(OSError, Broken, TimeoutError):
                 self.random.choice(acts)()
-            self.done += 1
+                self.done += 1  # what was let go is not
 
     def leave(self) -> None:
         """Close everything."""
@@ -221,7 +221,7 @@ def test_everything_at_once(start: Starter, google: Standin, reloads: bool) -> N
     for thread in threads[6:]:
         thread.join(allowed(30))
     assert not faults, faults
-    print(f"{sum(abuser.done for abuser in abusers)} acts")
+    print(f"acts: {[abuser.done for abuser in abusers]}")
     for abuser in abusers:
         abuser.leave()
     broker.configure(broker=SETTINGS, profiles=PROFILES)
@@ -235,6 +235,10 @@ def test_everything_at_once(start: Starter, google: Standin, reloads: bool) -> N
     ids = [[line["session"] for line in broker.audit_of(event)]
            for event in ("session.open", "session.close")]
     assert sorted(ids[0]) == sorted(ids[1])
+    served = len(broker.audit_of("token.serve"))
+    print(f"sessions: {len(ids[0])}, tokens served: {served}")
+    assert min(abuser.done for abuser in abusers) >= 20 * SECONDS / FACTOR
+    assert len(ids[0]) >= 20 * SECONDS / FACTOR and served >= 4 * SECONDS / FACTOR
     assert procfs.threads(broker.pid) == 1
     google.clear()
     assert ask(opened(broker, profile="other")).status in (200, 403, 503)
@@ -258,6 +262,8 @@ def test_sigterm_in_the_middle_of_everything(start: Starter, google: Standin) ->
         opens, closes = ([line["session"] for line in broker.audit_of(event)]
                          for event in ("session.open", "session.close"))
         assert sorted(opens) == sorted(closes)
+        print(f"acts: {[abuser.done for abuser in abusers]}, sessions: {len(opens)}")
+        assert min(abuser.done for abuser in abusers) >= 8 / FACTOR and len(opens) >= 8 / FACTOR
 
 
 def run_quietly(abuser: Abuser, until: float) -> None:

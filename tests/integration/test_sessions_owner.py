@@ -70,7 +70,9 @@ def test_to_others_a_session_does_not_exist(shared: Broker) -> None:
                      call_as(shared, BOB, f"{SESSIONS}/0123456789abcdef", method, body))
     assert call_as(shared, BOB, SESSIONS).json == {"sessions": []}
     assert get(shared, session).json["peer"] is None
-    for line in shared.audit_of("control.refuse"):
+    lines = shared.audit_of("control.refuse")
+    assert len(lines) == 6
+    for line in lines:
         assert (line["uid"], line["reason"], line["status"]) == (BOB, "session_unknown", 404)
 
 

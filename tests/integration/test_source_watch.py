@@ -368,7 +368,9 @@ def test_a_key_that_is_rotated(start: Starter, google: Standin) -> None:
     file = google.write_service_account()
     broker = start(google, source=from_file(file), profiles=TWO)
     assert broker.token("one").token
+    old = google.service_account_key()["private_key_id"]
     google.write_service_account(file, fresh=True)
+    google.remove_key(old)
     wait_for_changes(broker, 1)
     assert broker.token("two").token
 

@@ -188,9 +188,10 @@ def test_a_workforce_pool_names_its_project(start: Starter, google: Standin) -> 
 
 
 def test_a_client_of_a_workforce_pool_authenticates(start: Starter, google: Standin) -> None:
-    google.state.federation.providers[WORKFORCE].client = ("client", "cl1ent:s3cret/of+it")
+    secret = "cl1ent:s3cret/of+it~that.is_searched-for="
+    google.state.federation.providers[WORKFORCE].client = ("client", secret)
     path = google.write_external_account(
-        audience=WORKFORCE, client_id="client", client_secret="cl1ent:s3cret/of+it",
+        audience=WORKFORCE, client_id="client", client_secret=secret,
         workforce_pool_user_project=PROJECT)
     broker = start(google, source=from_file(path))
     assert_minted(broker, google, google.principal(WORKFORCE))
@@ -430,6 +431,6 @@ def test_a_foreign_url_of_a_file_is_refused(directory: Path, google: Standin) ->
 
 def test_a_url_of_the_stand_in_is_the_configured_endpoint(start: Starter,
                                                           google: Standin) -> None:
-    path = google.write_external_account(token_url=f"{google.url}/v1/token")
+    path = google.write_external_account(token_url=f"{google.url_of('sts')}/v1/token")
     broker = start(google, source=from_file(path))
     assert_minted(broker, google, google.principal())

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,14 @@ from .deadline import FACTOR, eventually
 from .gcloud import config_helper
 
 pytestmark = pytest.mark.real_time
+
+
+@pytest.fixture(autouse=True)
+def zone_files() -> None:
+    """Without its file, a zone is UTC to the C library."""
+    for zone in ZONES:
+        assert Path("/usr/share/zoneinfo", zone).is_file(), "no tzdata; run scripts/bootstrap"
+
 
 MINT = "generateAccessToken"
 ZONES = ["UTC", "America/Los_Angeles", "Asia/Kolkata"]

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -27,12 +29,12 @@ MINT = "generateAccessToken"
 OPEN = {"endpoint_rate": 0}
 
 
-def test_one_tls_connection_serves_all_calls(start: Starter, google: Standin) -> None:
+def test_one_tls_connection_to_an_api_serves_all_calls(start: Starter, google: Standin) -> None:
     broker = start(google, profiles={f"p{n}": {"lifetime": f"{3600 - n}s"} for n in range(10)})
     for n in range(10):
         assert broker.token(f"p{n}").token
-    assert (google.count(MINT), google.tls_connections) == (10, 1)
-    assert len({call.connection for call in google.calls}) == 1
+    assert (google.count("token"), google.count(MINT), google.tls_connections) == (1, 10, 2)
+    assert len({call.connection for call in google.calls_of(MINT)}) == 1
 
 
 def test_a_connection_that_google_closed_is_made_anew(start: Starter, google: Standin) -> None:
@@ -40,7 +42,8 @@ def test_a_connection_that_google_closed_is_made_anew(start: Starter, google: St
     google.script(MINT, Step(close=True))
     assert broker.token("one").token
     assert broker.token("two").token
-    assert google.tls_connections == 2
+    assert google.tls_connections == 3
+    assert len({call.connection for call in google.calls_of(MINT)}) == 2
 
 
 def test_google_back_after_a_restart_is_found(broker: Broker, google: Standin) -> None:
@@ -72,11 +75,24 @@ def test_without_a_ca_file_the_systems_authorities_count(start: Starter, google:
     assert google.calls == []
 
 
-def test_a_name_that_is_not_the_certificates_is_not_trusted(start: Starter,
-                                                           google: Standin) -> None:
-    url = f"https://127.0.0.2:{google.port}"
-    broker = start(google, endpoints={"iamcredentials": url, "oauth2": url})
-    assert broker.token().status == 503
+@pytest.mark.parametrize("host, reason", [("127.0.0.1", "broken"), ("127.0.0.2", "certificate")])
+def test_a_name_that_is_not_the_certificates_is_not_trusted(
+        start: Starter, google: Standin, tmp_path: Path, host: str, reason: str) -> None:
+    """A server that closes behind the handshake: with its own name, it comes so far."""
+    authority = make_authority(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(authority.cert_file, authority.key_file)
+    with socket.create_server((host, 0)) as listener:
+        listener.settimeout(10)
+        url = f"https://{host}:{listener.getsockname()[1]}"
+        broker = start(google, endpoints={"oauth2": url, "ca_file": authority.ca_file})
+        with broker.client() as client:
+            client.send(request(TOKEN))
+            connection, _ = listener.accept()
+            with connection, contextlib.suppress(OSError):
+                context.wrap_socket(connection, server_side=True).close()
+            _, ref = explanation(client.read())
+    assert f"reason={reason} " in assert_reported(broker, ref)
     assert google.calls == []
 
 

@@ -33,6 +33,20 @@ def test_a_planted_secret_is_found(tmp_path: Path, form: Callable[[str], str]) -
     assert leaks.find(tmp_path, {SECRET}) == [f"{tmp_path}/below/stderr: ya29.c.p…"]
 
 
+@pytest.mark.parametrize("client", ["c", "client", "client-0", "client-01"])
+def test_a_client_s_secret_is_found_as_it_is_sent(tmp_path: Path, client: str) -> None:
+    sent = base64.b64encode(f"{client}:{SECRET}".encode()).decode()
+    (tmp_path / "stderr").write_text(f"> Authorization: Basic {sent}\n")
+    assert leaks.find(tmp_path, {SECRET}) == [f"{tmp_path}/stderr: ya29.c.p…"]
+
+
+@pytest.mark.parametrize("secret", ["", "short", SECRET[:23], " ".join(SECRET)])
+def test_what_would_not_be_found_is_no_secret_to_note(secret: str) -> None:
+    with pytest.raises(ValueError):
+        leaks.note([secret])
+    assert secret not in leaks.known
+
+
 def test_every_kind_of_secret_is_found(tmp_path: Path) -> None:
     with Standin() as google:
         google.service_account_key()

@@ -3,6 +3,7 @@
 #include "broker/net/http_client.h"
 
 #include "broker/base/alloc.h"
+#include "broker/base/clock.h"
 #include "broker/base/err.h"
 #include "broker/net/address.h"
 #include "broker/net/http_server.h"
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -156,11 +158,39 @@ static void a_call_whose_socket_cannot_be_watched_fails_alone(void **state)
 	assert_int_equal(cancelled.answers, 0);
 }
 
+static void a_call_of_a_silent_server_ends_in_time(void **state)
+{
+	struct http_client_request request = {.method = "GET", .timeout_ms = 200};
+	const int64_t since_ms = clock_boot_ms(clock_system());
+	char text[ADDRESS_TEXT_SIZE];
+	struct outcome late = {0};
+	struct address address;
+	struct err err;
+	int fd;
+
+	(void)state;
+	/* The kernel accepts for it. */
+	assert_int_equal(address_parse(&address, "127.0.0.1:0"), 0);
+	assert_int_equal(listen_tcp(&address, &fd, &err), 0);
+	char *const silent = xasprintf("http://%s/", address_format(&address, text));
+	request.url = silent;
+	(void)http_client_start(client, &request, done, &late);
+	while (!late.answers)
+		turn();
+	assert_int_equal(late.failure, HTTP_FAILURE_TIMEOUT);
+	assert_true(clock_boot_ms(clock_system()) - since_ms >= request.timeout_ms);
+	/* The contract's, where a call names none. */
+	assert_int_equal(HTTP_CLIENT_CALL_TIMEOUT_MS, 30000);
+	free(silent);
+	close(fd);
+}
+
 int main(void)
 {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		CASE(a_call_whose_socket_cannot_be_watched_fails_alone),
+		CASE(a_call_of_a_silent_server_ends_in_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
