@@ -72,15 +72,6 @@ def test_a_launcher_that_ends_at_any_moment_leaves_neither(
     eventually("nothing left", inside.is_clean, LEFT_S)
 
 
-def test_nothing_comes_after_launchers_that_were_killed_at_any_moment(inside: Place) -> None:
-    for after_ms in range(100, 2500, 400):
-        run = inside.start("sleep", "60")
-        time.sleep(after_ms / 1000)  # the moment is what is tested
-        run.signal(signal.SIGKILL)
-        assert run.wait().status == -signal.SIGKILL
-    inside.stays_clean(LEFT_S)
-
-
 def test_the_next_run_sweeps_both_after_a_crash_of_launcher_and_reaper(inside: Place) -> None:
     run = inside.start("sleep", "60")
     sandbox, door = inside.running(), inside.door()

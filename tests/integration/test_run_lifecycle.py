@@ -60,15 +60,6 @@ def test_a_launcher_killed_at_any_moment_leaves_nothing(place: Place, after_ms: 
     eventually("nothing left", place.is_clean, LEFT_S)
 
 
-def test_nothing_comes_after_launchers_that_were_killed_at_any_moment(place: Place) -> None:
-    for after_ms in range(0, 1300, 100):
-        run = place.start("sleep", "60")
-        time.sleep(after_ms / 1000)  # the moment is what is tested
-        run.signal(signal.SIGKILL)
-        assert run.wait().status == -signal.SIGKILL
-    place.stays_clean(LEFT_S)
-
-
 @pytest.mark.parametrize("after_ms", range(0, 1300, 200))
 def test_a_launcher_ended_at_any_moment_leaves_nothing(place: Place, after_ms: int) -> None:
     run = place.start("sleep", "60")

@@ -40,7 +40,8 @@ class Desk:
             [launcher(), "run", "--control", str(self.control), *map(str, options), "image:1", *command],
             env={"PATH": f"{self.engine.bin}:{PATH}", "HOME": str(self.home),
                  "XDG_RUNTIME_DIR": str(self.runtime), **(env or {})}, cwd=self.directory, text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE),
+            self.directory / "runs-said")
 
     def run(self, *options: str | Path, **how: object) -> Ran:
         """The same to its end."""

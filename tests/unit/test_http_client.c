@@ -174,7 +174,7 @@ static void a_call_of_a_silent_server_ends_in_time(void **state)
 	assert_int_equal(listen_tcp(&address, &fd, &err), 0);
 	char *const silent = xasprintf("http://%s/", address_format(&address, text));
 	request.url = silent;
-	(void)http_client_start(client, &request, done, &late);
+	assert_non_null(http_client_start(client, &request, done, &late));
 	while (!late.answers)
 		turn();
 	assert_int_equal(late.failure, HTTP_FAILURE_TIMEOUT);
