@@ -80,12 +80,14 @@ class Sandbox:
                                     stdin=subprocess.DEVNULL)
         try:
             assert lease.event() == {"event": "attached"}
+            ticket.unlink()  # as the launcher does
             yield
             door.terminate()
             assert door.wait(allowed(10)) == 0
         finally:
             door.kill()
             door.wait()
+            ticket.unlink(missing_ok=True)
             lease.client.close()
 
     def _relay_all(self) -> None:
